@@ -27,7 +27,7 @@ from sklearn.model_selection import PredefinedSplit
 
 from aucmax import BAM, LeastSquaresAUC, LeastSquaresAUCCV
 from aucmax import cluster as on_cluster
-from aucmax.cluster.fold_hash import fold_of
+from aucmax.cluster.distributed_rows import fold_of
 from aucmax.linear.bam import LOSSES
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

@@ -13,7 +13,7 @@ import os, signal, sys, threading
 import numpy as np
 import aucmax
 from aucmax.online.engine.feature_table import ROWS
-from aucmax.storage.state_arrays import arrays
+from aucmax.storage.state import arrays
 
 # A shell's background jobs have interrupts switched off.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import aucmax
-from aucmax.base.expression import GAUSSIAN
+from aucmax.base.interfaces import GAUSSIAN
 from aucmax.registry import CLASSES, SAME, SYSTEMS, configured, full_name
 from helpers.data import gaussian
 

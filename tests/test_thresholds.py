@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from aucmax import thresholds
-from aucmax.metrics.inputs import OneClassError
+from aucmax.metrics._ranking import OneClassError
 from aucmax.thresholds import (
     NotAchievableError,
     Promise,

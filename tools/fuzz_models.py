@@ -32,7 +32,7 @@ from aucmax.blend.boosting import BoostedTrees
 from aucmax.cli import info
 from aucmax.io.open_data import open_data
 from aucmax.storage import model_file as tensors
-from aucmax.storage.models import flatten
+from aucmax.storage.state import flatten
 from aucmax.workflows.score import Model
 
 MUTATIONS = 10_000

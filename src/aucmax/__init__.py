@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from aucmax.linear.bam import BAM as BAM
     from aucmax.linear.bam_cv import BAMCV as BAMCV
     from aucmax.linear.least_squares import LeastSquaresAUC as LeastSquaresAUC
-    from aucmax.linear.least_squares_cv import LeastSquaresAUCCV as LeastSquaresAUCCV
+    from aucmax.linear.least_squares import LeastSquaresAUCCV as LeastSquaresAUCCV
     from aucmax.linear.mba import MBA as MBA
     from aucmax.linear.solvers.covariances import Moments as Moments
     from aucmax.linear.svmperf import SVMPerf as SVMPerf
@@ -63,7 +63,7 @@ ESTIMATORS = {
     "BAMCV": "aucmax.linear.bam_cv",
     "SVMPerf": "aucmax.linear.svmperf",
     "LeastSquaresAUC": "aucmax.linear.least_squares",
-    "LeastSquaresAUCCV": "aucmax.linear.least_squares_cv",
+    "LeastSquaresAUCCV": "aucmax.linear.least_squares",
     "KernelBAM": "aucmax.kernel.kernel_bam",
     "KernelAUCCV": "aucmax.kernel.kernel_cv",
     "Chain": "aucmax.kernel.chain",

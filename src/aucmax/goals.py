@@ -18,14 +18,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from aucmax.metrics.area import partial_auc_interval
-from aucmax.metrics.decimals import exact
-from aucmax.metrics.delong import auc_interval
-from aucmax.metrics.influence import row_groups
-from aucmax.metrics.inputs import as_scores, as_weights, classes, positives
-from aucmax.metrics.intervals import Interval, normal_quantile
-from aucmax.metrics.rates import tpr_at
-from aucmax.metrics.roc_steps import check_share
+from aucmax.metrics._ranking import (
+    as_scores,
+    as_weights,
+    check_share,
+    classes,
+    exact,
+    positives,
+)
+from aucmax.metrics._variance import Interval, normal_quantile, row_groups
+from aucmax.metrics.auc import auc_interval, partial_auc_interval
+from aucmax.metrics.curves import tpr_at
 from aucmax.metrics.top import precision_interval
 from aucmax.thresholds import Promise
 

@@ -46,16 +46,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucmax.metrics.decimals import exact
-from aucmax.metrics.influence import effective_trials, row_groups
-from aucmax.metrics.inputs import as_scores, as_weights, classes, positives
-from aucmax.metrics.intervals import (
+from aucmax.metrics._ranking import (
+    as_scores,
+    as_weights,
+    check_level,
+    check_share,
+    classes,
+    exact,
+    positives,
+)
+from aucmax.metrics._variance import (
     Interval,
     clopper_pearson,
+    effective_trials,
     normal_quantile,
+    row_groups,
     wilson,
 )
-from aucmax.metrics.roc_steps import check_level, check_share
 
 __all__ = [
     "NotAchievableError",

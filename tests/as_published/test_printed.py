@@ -22,7 +22,7 @@ from aucmax.online import quadratic_snapshots as points
 from aucmax.online.engine import known_moments
 from aucmax.online.engine.feature_table import D, W
 from aucmax.online.pair_order import pair_order
-from aucmax.storage.state_arrays import arrays
+from aucmax.storage.state import arrays
 
 # Other data in the other layout: that layouts do not matter is tested elsewhere.
 layouts = [np.asarray, sparse.csr_array]

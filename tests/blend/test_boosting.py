@@ -8,7 +8,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from aucmax.blend.boosting import BoostedTrees, Boosting
 from aucmax.metrics import auc
-from aucmax.storage.estimator import restore
+from aucmax.storage.state import restore
 
 N = 900
 

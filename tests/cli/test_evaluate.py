@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from aucmax import metrics
-from aucmax.metrics.decimals import with_interval
+from aucmax.metrics._ranking import with_interval
 from helpers.commands import HEADER, fields, invoke, table, write_table
 
 LINES = table(400, seed=2)

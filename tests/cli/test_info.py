@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import aucmax
-from aucmax.metrics.decimals import with_interval
+from aucmax.metrics._ranking import with_interval
 from aucmax.storage import model_file as tensors
 from aucmax.storage.model_file import VERSION
-from aucmax.storage.models import save_model
+from aucmax.storage.state import save_model
 from aucmax.workflows.models import load_with_recipe
 from aucmax.workflows.plan import Plan
 from aucmax.workflows.score import Model

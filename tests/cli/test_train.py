@@ -18,7 +18,7 @@ from aucmax import BAM
 from aucmax.blend.boosting import BoostedTrees
 from aucmax.blend.crossfit import Member
 from aucmax.cli.options import parameters, reader_options
-from aucmax.metrics.decimals import with_interval
+from aucmax.metrics._ranking import with_interval
 from helpers.commands import fields, invoke, table, write_table
 from helpers.data import scattered
 

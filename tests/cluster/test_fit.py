@@ -27,13 +27,12 @@ from aucmax import (
     LeastSquaresAUCCV,
     cluster,
 )
-from aucmax.cluster import fold_auc
-from aucmax.cluster.dask_matrix import DaskMatrix
-from aucmax.cluster.fold_hash import fold_of
-from aucmax.cluster.partitions import distributed_rows
+from aucmax.cluster import fitting
+from aucmax.cluster.distributed_rows import distributed_rows, fold_of
+from aucmax.cluster.fitting import DaskMatrix
+from aucmax.core.products import LocalMatrix
 from aucmax.core.rows import as_rows
 from aucmax.linear.bam import LOSSES
-from aucmax.linear.solvers.matrix import LocalMatrix
 
 CUTS = {
     "one": [],
@@ -104,13 +103,13 @@ def test_least_squares_path(how, weighted):
 def test_aucs_of_histograms_keep_their_bound(monkeypatch):
     X, y = table(2000)
     exact = cluster.fit(LeastSquaresAUCCV(10), *blocks(X, y, [700]))
-    monkeypatch.setattr(fold_auc, "_GATHERED", 0)
+    monkeypatch.setattr(fitting, "_GATHERED", 0)
     found = cluster.fit(LeastSquaresAUCCV(10), *blocks(X, y, [700]))
     assert np.abs(found.scores_ - exact.scores_).max() < 1e-3
     weighted = blocks(X, y, [700], np.full(len(y), 2.5))  # sums in place of counts
     same = cluster.fit(LeastSquaresAUCCV(10), *weighted)
     np.testing.assert_allclose(same.scores_, found.scores_, rtol=1e-12)
-    monkeypatch.setattr(fold_auc, "_BINS", 64)  # most are beyond, in the end bins
+    monkeypatch.setattr(fitting, "_BINS", 64)  # most are beyond, in the end bins
     with pytest.warns(UserWarning, match="can be off by"):
         cluster.fit(LeastSquaresAUCCV(10), *blocks(X, y, [700]))
 

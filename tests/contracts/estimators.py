@@ -36,7 +36,7 @@ from aucmax import (
 )
 from aucmax.base.ranker import LinearRanker
 from aucmax.blend.boosting import BoostedTrees
-from aucmax.storage.state_arrays import arrays
+from aucmax.storage.state import arrays
 from helpers.states import dump
 
 # By default BAMCV fits more than a hundred models; a shorter path runs the same code.

@@ -9,10 +9,15 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import aucmax
-from aucmax.base.stream_learner import StreamLearner
-from aucmax.storage.estimator import restore
-from aucmax.storage.models import flatten, unflatten
-from aucmax.storage.storable import Spec, Storable, check_arrays
+from aucmax.base.interfaces import StreamLearner
+from aucmax.storage.state import (
+    Spec,
+    Storable,
+    check_arrays,
+    flatten,
+    restore,
+    unflatten,
+)
 from helpers.data import mixed
 
 SOURCES = Path(aucmax.__file__).parent

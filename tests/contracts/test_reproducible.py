@@ -9,7 +9,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from aucmax import AUCClassifier, KernelAUCCV, KernelBAM
-from aucmax.storage.state_arrays import arrays
+from aucmax.storage.state import arrays
 from contracts.estimators import (
     NARROW,
     assert_same_bits,

@@ -12,7 +12,7 @@ from scipy import sparse
 from aucmax import CBR, FSAUC, SAM, Chain, LeastSquaresAUC, Projection
 from aucmax.base.ranker import LinearRanker
 from aucmax.online.base import visits
-from aucmax.storage.state_arrays import arrays
+from aucmax.storage.state import arrays
 from contracts.estimators import (
     PLAIN,
     as_id,

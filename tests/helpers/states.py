@@ -1,6 +1,6 @@
 """States of estimators as flat arrays, to be compared."""
 
-from aucmax.storage.models import flatten
+from aucmax.storage.state import flatten
 
 
 def dump(model):

@@ -8,11 +8,11 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from aucmax import BAM, LeastSquaresAUC
+from aucmax.core.products import LocalMatrix
 from aucmax.core.rows import as_rows
 from aucmax.core.threads import in_threads, one_blas_thread
 from aucmax.linear import bam
 from aucmax.linear.solvers.covariances import gather
-from aucmax.linear.solvers.matrix import LocalMatrix
 from aucmax.linear.solvers.newton import (
     Coordinates,
     FullCoordinates,

@@ -12,7 +12,7 @@ from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
 import aucmax
 from aucmax import LeastSquaresAUC, LeastSquaresAUCCV
-from aucmax.linear import least_squares_cv as leastsquares_cv
+from aucmax.linear import least_squares
 from helpers.data import closed_form, gaussian, mixed, quadratic, scaled, wide
 
 L2S = [10.0, 1.0, 0.1, 1e-3]
@@ -170,7 +170,7 @@ def test_too_few_steps_are_one_warning(monkeypatch):
     X, y = gaussian(200, 30)
     with warnings.catch_warnings(action="error"):
         LeastSquaresAUCCV(solver="cg").fit(X, y)
-    monkeypatch.setattr(leastsquares_cv, "_STEPS", 2)
+    monkeypatch.setattr(least_squares, "_STEPS", 2)
     with pytest.warns(ConvergenceWarning, match=r"of l2s, or use .*moments") as found:
         LeastSquaresAUCCV(solver="cg").fit(X, y)
     assert len(found) == 1

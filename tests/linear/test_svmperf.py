@@ -10,12 +10,10 @@ from scipy.optimize import minimize
 from sklearn.metrics import f1_score
 
 from aucmax import BAM, SVMPerf, load
+from aucmax.core.products import LocalMatrix
 from aucmax.core.rows import as_rows
-from aucmax.linear.solvers.cutting_planes import Planes, maximise
-from aucmax.linear.solvers.matrix import LocalMatrix
 from aucmax.linear.solvers.newton import Objective
-from aucmax.linear.svmperf import minimise
-from aucmax.losses.contingency import F1Hinge, PrecisionHinge
+from aucmax.linear.svmperf import F1Hinge, Planes, PrecisionHinge, maximise, minimise
 from aucmax.losses.pairwise import Hinge, shares
 from helpers.data import constant, gaussian, mixed, scaled, scattered, wide
 
@@ -146,7 +144,7 @@ def test_idle_planes_are_dropped(monkeypatch):
     everything = SVMPerf(1e-6, tol=1e-8).fit(X, y)
     assert kept[-1] == everything.n_iter_ + 1
     kept.clear()
-    monkeypatch.setattr("aucmax.linear.solvers.cutting_planes._IDLE", 3)
+    monkeypatch.setattr("aucmax.linear.svmperf._IDLE", 3)
     some = SVMPerf(1e-6, tol=1e-8).fit(X, y)
     assert kept[-1] < some.n_iter_ / 2
     assert some.gap_ <= 1e-8

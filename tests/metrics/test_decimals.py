@@ -2,7 +2,7 @@
 
 import pytest
 
-from aucmax.metrics.decimals import decimals, exact, with_interval
+from aucmax.metrics._ranking import decimals, exact, with_interval
 
 
 @pytest.mark.parametrize(

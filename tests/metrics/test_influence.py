@@ -14,9 +14,9 @@ from aucmax.metrics import (
     partial_auc,
     partial_auc_interval,
 )
-from aucmax.metrics.influence import influence_on_area, jackknife_errors, variance
-from aucmax.metrics.inputs import classes
-from aucmax.metrics.precision_recall import _influence as influence_on_precision
+from aucmax.metrics._ranking import classes
+from aucmax.metrics._variance import influence_on_area, jackknife_errors, variance
+from aucmax.metrics.top import _influence as influence_on_precision
 
 # Borders of parts that no point of these small curves meets: areas are differentiable.
 PARTS = [(1.0, 0.0), (0.333, 0.0), (0.0871, 0.0), (1.0, 0.617), (0.713, 0.219)]

@@ -11,7 +11,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from aucmax import metrics
 from aucmax.metrics import auc, auc_interval, auc_test, roc_curve
-from aucmax.metrics.inputs import as_scores
+from aucmax.metrics._ranking import as_scores
 
 SCORE = [0.1, 0.4, 0.35, 0.8]
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from aucmax.metrics.pair_counts import (
+from aucmax.metrics._ranking import (
     _CHUNK,
     _TOGETHER,
     merge_counts,

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from aucmax.metrics.platt import log_odds
+from aucmax.metrics.calibration import log_odds
 
 RNG = np.random.default_rng(0)
 POS, NEG = RNG.normal(1.5, 1.0, 200), RNG.normal(0.0, 2.0, 300)

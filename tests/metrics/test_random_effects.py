@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from aucmax.metrics.random_effects import BlockAUC, prediction_interval
+from aucmax.metrics.groups import BlockAUC, prediction_interval
 
 
 def test_equal_blocks_leave_the_sampling_error():

@@ -14,7 +14,7 @@ from aucmax import OPAUC, AdaOAM
 from aucmax.core.jit import kernel
 from aucmax.online import sketch
 from aucmax.online.sketch import RHO, F, Q
-from aucmax.storage.state_arrays import arrays
+from aucmax.storage.state import arrays
 from helpers.data import (
     Coordinates,
     class_moments,

@@ -21,7 +21,7 @@ import aucmax
 from aucmax.io import text
 from aucmax.io.batch import Batch, Position
 from aucmax.io.csv_source import CsvSource  # before BLOCK is patched: it copies it
-from aucmax.storage.models import save_model
+from aucmax.storage.state import save_model
 from aucmax.workflows import checkpoint
 from aucmax.workflows.choose import build, choose
 from aucmax.workflows.holdout import held_out

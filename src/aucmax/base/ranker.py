@@ -20,8 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from aucmax.base.class_moments import NEG, POS, ClassMoments, measure
 from aucmax.base.constraints import SHARED
 from aucmax.base.docstrings import complete_docstring
-from aucmax.base.encoder import Encoder
-from aucmax.base.expression import ScoreExpression
+from aucmax.base.interfaces import Encoder, ScoreExpression
 from aucmax.core.rows import Float, Rows, as_rows
 from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import (
@@ -31,12 +30,17 @@ from aucmax.core.validation import (
     refuse_mask,
     row_weights,
 )
-from aucmax.metrics.inputs import area, classes
-from aucmax.storage.estimator import StoredEstimator
-from aucmax.storage.models import save_model
-from aucmax.storage.parameters import decode_labels, encode_labels
-from aucmax.storage.state_arrays import arrays, with_arrays
-from aucmax.storage.storable import State, check_like
+from aucmax.metrics._ranking import area, classes
+from aucmax.storage.state import (
+    State,
+    StoredEstimator,
+    arrays,
+    check_like,
+    decode_labels,
+    encode_labels,
+    save_model,
+    with_arrays,
+)
 
 GRADIENT = "the gradient, relative to that at zero,"  # in messages
 _BLOCK_VALUES = 1 << 20  # converted to float64 at a time
@@ -383,7 +387,7 @@ class LinearRanker(Ranker):
         """Return the score as a linear expression."""
         return ScoreExpression(float(self.intercept_[0]), self.coef_[0])
 
-    # The interface of stream learners, see aucmax.base.stream_learner. A batch learner
+    # The interface of stream learners, see aucmax.base.interfaces. A batch learner
     # has no ``partial_fit``, and these are not called.
 
     @property

@@ -34,10 +34,9 @@ from aucmax.blend.stored_notes import Notes, restore_members
 from aucmax.core.rows import Float
 from aucmax.core.validation import MATRIX, MOST, check_structure
 from aucmax.goals import Goal, parse
-from aucmax.metrics.delong import AUCInterval
-from aucmax.metrics.intervals import Interval
-from aucmax.storage.estimator import below
-from aucmax.storage.storable import Spec, State, check_arrays, whole_numbers
+from aucmax.metrics._variance import Interval
+from aucmax.metrics.auc import AUCInterval
+from aucmax.storage.state import Spec, State, below, check_arrays, whole_numbers
 from aucmax.tables.column_kinds import ColumnKind, column_kinds
 from aucmax.tables.structure import Hint
 from aucmax.thresholds import Threshold

@@ -23,8 +23,7 @@ from aucmax.blend.forest import Forest
 from aucmax.blend.table_model import TableModel, category_codes, category_sizes
 from aucmax.blend.target_encoding import TargetEncoding, fit_with_pairs
 from aucmax.core.rows import Float, Index
-from aucmax.storage.estimator import below
-from aucmax.storage.storable import Spec, State, whole_numbers
+from aucmax.storage.state import Spec, State, below, whole_numbers
 
 Ints = NDArray[np.int64]
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from aucmax.core.rows import Float
-from aucmax.storage.storable import whole_numbers
+from aucmax.storage.state import whole_numbers
 
 Ints = NDArray[np.int64]
 

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
-from aucmax.base.duplicate_rows import Repeats
-from aucmax.base.folds import drawn
+from aucmax.base.folds import Repeats, drawn
 from aucmax.blend.blending import blend_weights
 from aucmax.blend.crossfit import FittedMember, Fold, TrainingRows, fold_of_rows
 from aucmax.blend.uncertainty import (
@@ -20,8 +19,8 @@ from aucmax.blend.uncertainty import (
     training_variance_share,
 )
 from aucmax.core.rows import Float, Index
-from aucmax.metrics.delong import AUCInterval
-from aucmax.metrics.platt import log_odds
+from aucmax.metrics.auc import AUCInterval
+from aucmax.metrics.calibration import log_odds
 
 _INNER_FOLDS = 2  # of the test rows, if there is only one split
 _MOST_REMOVED = 0.5  # of the variance of scores, in the calibration

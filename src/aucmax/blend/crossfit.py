@@ -22,8 +22,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils.validation import has_fit_parameter
 
-from aucmax.base.duplicate_rows import Repeats, dealt
-from aucmax.base.folds import drawn
+from aucmax.base.folds import Repeats, dealt, drawn
 from aucmax.base.ranker import Ranker
 from aucmax.blend.boosting import Boosting
 from aucmax.blend.columns import TableRows

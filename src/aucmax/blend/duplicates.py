@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aucmax.base.duplicate_rows import Repeats
+from aucmax.base.folds import Repeats
 from aucmax.blend.crossfit import Fold
 from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import DataWarning

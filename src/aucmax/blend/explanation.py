@@ -7,8 +7,8 @@ from typing import Any
 from aucmax.blend.combine import BlendLeaderboardEntry
 from aucmax.blend.duplicates import DuplicateCounts
 from aucmax.blend.importance import Importance
-from aucmax.metrics.decimals import decimals, with_interval
-from aucmax.metrics.delong import AUCInterval
+from aucmax.metrics._ranking import decimals, with_interval
+from aucmax.metrics.auc import AUCInterval
 from aucmax.tables.structure import Hint
 
 _MAX_COLUMNS = 8  # that are named

@@ -17,7 +17,7 @@ from scipy import sparse
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float
 from aucmax.core.threads import in_threads
-from aucmax.storage.storable import whole_numbers
+from aucmax.storage.state import whole_numbers
 
 Ints = NDArray[np.int32]
 Kinds = NDArray[np.uint8]

@@ -9,8 +9,8 @@ from aucmax.core.rows import Float
 from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import DataWarning
 from aucmax.goals import AUC, Goal
-from aucmax.metrics.delong import AUCInterval
-from aucmax.metrics.intervals import Interval
+from aucmax.metrics._variance import Interval
+from aucmax.metrics.auc import AUCInterval
 from aucmax.thresholds import NotAchievableError, Threshold, choose
 
 

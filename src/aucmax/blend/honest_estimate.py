@@ -11,8 +11,8 @@ from aucmax.blend.honest_splits import Design, few_blocks
 from aucmax.core.rows import Float
 from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import DataWarning
-from aucmax.metrics.delong import AUCInterval, around, auc_interval
-from aucmax.metrics.random_effects import BlockAUC, prediction_interval
+from aucmax.metrics.auc import AUCInterval, around, auc_interval
+from aucmax.metrics.groups import BlockAUC, prediction_interval
 
 _RECENT = 2  # test blocks in time whose mean AUC is the estimate
 
@@ -36,7 +36,7 @@ class HonestEstimate:
 
         With time, the estimate is the mean AUC of the last two test blocks. The
         interval is a prediction interval: it includes the variation between the blocks
-        or folds of groups, see :mod:`aucmax.metrics.random_effects`. Without time and
+        or folds of groups, see :mod:`aucmax.metrics.groups`. Without time and
         groups it is the cross-fitted AUC as it was ``found``.
         """
         if not self.design.kind:

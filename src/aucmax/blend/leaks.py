@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from aucmax.blend.columns import TableRows
 from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import DataWarning
-from aucmax.metrics.inputs import area, classes
+from aucmax.metrics._ranking import area, classes
 
 _LEAK = 0.99  # AUC of a single column
 _FEW = 20  # rows of a class, or with a value, that are too few to tell

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from aucmax.blend.columns import FeatureView, TableRows
 from aucmax.blend.integer_codes import NO_CODES, IntegerCodes
-from aucmax.storage.storable import whole_numbers
+from aucmax.storage.state import whole_numbers
 
 WIDE = 2000  # features; wider sparse rows have no columns, unless a table was encoded
 

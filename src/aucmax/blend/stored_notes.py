@@ -7,10 +7,9 @@ from aucmax.base.ranker import Ranker
 from aucmax.blend.combine import BlendLeaderboardEntry
 from aucmax.blend.duplicates import DuplicateCounts
 from aucmax.blend.importance import Importance
-from aucmax.metrics.delong import AUCInterval
-from aucmax.metrics.intervals import Interval
-from aucmax.storage.estimator import restore
-from aucmax.storage.storable import State
+from aucmax.metrics._variance import Interval
+from aucmax.metrics.auc import AUCInterval
+from aucmax.storage.state import State, restore
 from aucmax.tables.structure import Hint
 from aucmax.thresholds import Promise, Threshold
 from aucmax.thresholds import parse as parse_promise

@@ -13,8 +13,7 @@ from aucmax.blend.columns import TableRows
 from aucmax.blend.table_model import TableModel, category_codes, category_sizes
 from aucmax.blend.target_encoding import TargetEncoding, fit_with_pairs
 from aucmax.core.rows import Float
-from aucmax.storage.estimator import below, restore
-from aucmax.storage.storable import State, whole_numbers
+from aucmax.storage.state import State, below, restore, whole_numbers
 
 
 class TargetEncoded(TableModel):

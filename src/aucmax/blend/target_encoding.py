@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from aucmax.core.rows import Float
 from aucmax.metrics import auc
-from aucmax.storage.storable import whole_numbers
+from aucmax.storage.state import whole_numbers
 
 Ints = NDArray[np.int64]
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from aucmax.blend.crossfit import FittedMember, Fold, score_with
 from aucmax.core.rows import Float, Index
-from aucmax.metrics.delong import AUCInterval, cv_auc_interval
+from aucmax.metrics.auc import AUCInterval, cv_auc_interval
 
 _CAUTION = 2.0  # the estimated share tends to be low when the AUC is high by chance
 _MAX_REMOVED = 0.9  # limit of the variance share that averaging may remove

@@ -11,8 +11,13 @@ from rich.table import Table
 
 from aucmax.cli.terminal import ReadingBar, Screen, plural, table
 from aucmax.io.malformed_lines import BadLines
-from aucmax.metrics.decimals import decimals, exact, with_interval
-from aucmax.metrics.roc_steps import check_level, check_share
+from aucmax.metrics._ranking import (
+    check_level,
+    check_share,
+    decimals,
+    exact,
+    with_interval,
+)
 from aucmax.report.monitoring import Period, by_period
 from aucmax.storage.atomic import check_writable, refuse_overwriting
 from aucmax.workflows.evaluate import Evaluation, ScoredRows, collect, evaluate

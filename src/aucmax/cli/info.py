@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from aucmax.base.expression import ScoreExpression
+from aucmax.base.interfaces import ScoreExpression
 from aucmax.blend.blended_model import BlendedModel
 from aucmax.cli.terminal import (
     Screen,
@@ -20,7 +20,7 @@ from aucmax.cli.terminal import (
     leaderboard,
     table,
 )
-from aucmax.metrics.decimals import exact
+from aucmax.metrics._ranking import exact
 from aucmax.storage.model_file import VERSION
 from aucmax.workflows.kept_promise import training_goal
 from aucmax.workflows.score import Model

@@ -22,7 +22,7 @@ from rich.text import Text
 
 from aucmax.cli.printable import printable
 from aucmax.io import text as io_text
-from aucmax.metrics.decimals import with_interval
+from aucmax.metrics._ranking import with_interval
 from aucmax.tables.column_kinds import LEFT_OUT, NUMBER, column_kinds
 
 # Names of columns are not markup and not emoji codes.

@@ -18,7 +18,7 @@ from aucmax.cli.terminal import (
     leaderboard,
     plural,
 )
-from aucmax.metrics.decimals import with_interval
+from aucmax.metrics._ranking import with_interval
 from aucmax.tables.labels import Task
 from aucmax.workflows.kept_promise import training_goal
 from aucmax.workflows.plan import Observer, Plan, Progress, Stop, StoppedError

@@ -12,18 +12,18 @@ from dask.delayed import delayed
 from numpy.typing import NDArray
 
 from aucmax import metrics
-from aucmax.cluster.partitions import (
+from aucmax.cluster.distributed_rows import (
+    check_versions,
     column_values,
     lengths_of,
     matching_partitions,
     partition_labels,
     partitions_of,
 )
-from aucmax.cluster.versions import check_versions
 from aucmax.core.rows import Float
 from aucmax.core.validation import check_weights
-from aucmax.metrics.delong import AUCInterval, Method
-from aucmax.metrics.inputs import as_scores
+from aucmax.metrics._ranking import as_scores
+from aucmax.metrics.auc import AUCInterval, Method
 
 
 def decision_function(estimator: Any, X: Any) -> Any:

@@ -1,10 +1,10 @@
 """Products X w and Xᵀ u for rows of any layout and float type, without a copy of X.
 
 Sums are in float64 and use all cores. The parts of a sum are fixed, so results do not
-depend on the number of threads.
+depend on the number of threads. Solvers see a :class:`Matrix`.
 """
 
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -78,3 +78,34 @@ def transposed_times(X: Rows, u: Float, n_features: int) -> Float:
     for partial in map(part, parts) if len(parts) == 1 else in_threads(part, parts):
         total += partial
     return total
+
+
+class Matrix(Protocol):
+    """Feature matrix X that solvers only multiply with.
+
+    The rows can be in memory (:class:`LocalMatrix`) or on the workers of a cluster
+    (:class:`aucmax.cluster.fitting.DaskMatrix`).
+    """
+
+    def times(self, v: Float) -> Float:
+        """Return X v."""
+        ...
+
+    def transposed_times(self, u: Float) -> Float:
+        """Return Xᵀ u; rows where u is zero do not count, whatever their values."""
+        ...
+
+
+class LocalMatrix(NamedTuple):
+    """Feature matrix in memory, dense or CSR."""
+
+    rows: Rows
+    n_features: int
+
+    def times(self, v: Float) -> Float:
+        """Return X v."""
+        return times(self.rows, v)
+
+    def transposed_times(self, u: Float) -> Float:
+        """Return Xᵀ u."""
+        return transposed_times(self.rows, u, self.n_features)

@@ -19,16 +19,21 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from aucmax.base.constraints import COUNT, NON_NEGATIVE
-from aucmax.base.expression import ScoreExpression
+from aucmax.base.interfaces import PartialFit, ScoreExpression
 from aucmax.base.penalty import kernel_ridge
 from aucmax.base.ranker import LinearRanker, Ranker, generator, same_classes
-from aucmax.base.stream_learner import PartialFit
 from aucmax.core.rows import Float
 from aucmax.core.validation import check_values, row_weights
-from aucmax.kernel.feature_map import FeatureMap
+from aucmax.kernel.maps import FeatureMap
 from aucmax.online.base import OnlineAUC, visits
-from aucmax.storage.estimator import below, restore
-from aucmax.storage.storable import Spec, State, check_arrays, whole_numbers
+from aucmax.storage.state import (
+    Spec,
+    State,
+    below,
+    check_arrays,
+    restore,
+    whole_numbers,
+)
 
 _STREAM_RIDGE = 1e-5  # for features of one unit, in a stream of unknown length
 _MOST_BYTES = 1 << 33  # of features, for a learner that needs all rows at once
@@ -252,7 +257,7 @@ class Chain(PartialFit, Ranker):
             return None
         return mapper.expression(float(learner.intercept_[0]), learner.coef_[0])
 
-    # The interface of stream learners, see aucmax.base.stream_learner.
+    # The interface of stream learners, see aucmax.base.interfaces.
 
     @property
     def resumable(self) -> bool:

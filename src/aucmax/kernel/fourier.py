@@ -17,12 +17,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from aucmax.base.expression import COSINE, Units
+from aucmax.base.interfaces import COSINE, Units
 from aucmax.base.ranker import generator
 from aucmax.core.rows import Float
-from aucmax.kernel.feature_map import KernelMap
-from aucmax.kernel.row_blocks import Array, Job
-from aucmax.storage.storable import Spec
+from aucmax.kernel.maps import Array, Job, KernelMap
+from aucmax.storage.state import Spec
 
 
 class RandomFourier(KernelMap):

@@ -16,19 +16,18 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.base.expression import ScoreExpression, Units
+from aucmax.base.interfaces import ScoreExpression, Units
 from aucmax.base.penalty import kernel_ridge
 from aucmax.base.ranker import GRADIENT, Ranker, generator
+from aucmax.core.products import LocalMatrix
 from aucmax.core.rows import Float
 from aucmax.core.threads import one_blas_thread
+from aucmax.kernel.maps import SCALING, ScaledRows, by_blocks, only
 from aucmax.kernel.nystroem import kernel_of
-from aucmax.kernel.row_blocks import by_blocks
-from aucmax.kernel.scaling import SCALING, ScaledRows, only
 from aucmax.linear.bam import LOSSES, cut_short, minimise
-from aucmax.linear.solvers.matrix import LocalMatrix
 from aucmax.linear.solvers.newton import Coordinates, Objective
 from aucmax.losses.pairwise import shares
-from aucmax.storage.storable import Spec
+from aucmax.storage.state import Spec
 
 _MOST_BYTES = 4e9  # of the kernel matrix
 _JITTER = 1e-10  # added to its diagonal, as rows may be equal

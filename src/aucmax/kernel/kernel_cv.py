@@ -16,20 +16,18 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from aucmax.base.constraints import COUNT
-from aucmax.base.duplicate_rows import Repeats, dealt
-from aucmax.base.expression import ScoreExpression
-from aucmax.base.folds import areas, drawn, folds, left_out
+from aucmax.base.folds import Repeats, areas, dealt, drawn, folds, left_out
+from aucmax.base.interfaces import ScoreExpression
 from aucmax.base.ranker import Ranker, generator
 from aucmax.core.rows import Float, Index, as_rows
 from aucmax.core.threads import one_blas_thread
 from aucmax.kernel.chain import restored_parts
-from aucmax.kernel.feature_map import FeatureMap
+from aucmax.kernel.maps import FeatureMap
 from aucmax.kernel.nystroem import KMeansNystroem
 from aucmax.linear.bam_cv import BAMCV
-from aucmax.linear.least_squares import LeastSquaresAUC
-from aucmax.linear.least_squares_cv import path
+from aucmax.linear.least_squares import LeastSquaresAUC, path
 from aucmax.linear.solvers.covariances import Moments, gather
-from aucmax.storage.storable import Spec, State
+from aucmax.storage.state import Spec, State
 
 _L2S = 25  # number of penalties
 _DECADES = 7.0  # range of the penalties

@@ -21,13 +21,12 @@ from sklearn.utils._param_validation import Interval
 from threadpoolctl import threadpool_limits
 
 from aucmax.base.constraints import COUNT
-from aucmax.base.expression import Units
+from aucmax.base.interfaces import Units
 from aucmax.base.ranker import generator
 from aucmax.core.rows import Float
 from aucmax.core.threads import one_blas_thread
-from aucmax.kernel.feature_map import KernelMap
-from aucmax.kernel.row_blocks import Array, Job, by_blocks
-from aucmax.storage.storable import Spec
+from aucmax.kernel.maps import Array, Job, KernelMap, by_blocks
+from aucmax.storage.state import Spec
 
 _SAMPLE = 20_000  # most rows for k-means …
 _VALUES = 1 << 26  # … and most values, as it needs dense copies

@@ -11,14 +11,12 @@ from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 from sklearn.utils._param_validation import StrOptions
 
-from aucmax.base.expression import ScoreExpression
+from aucmax.base.interfaces import ScoreExpression
 from aucmax.base.ranker import generator, product
 from aucmax.core.rows import Float
 from aucmax.core.threads import one_blas_thread
-from aucmax.kernel.feature_map import FeatureMap
-from aucmax.kernel.row_blocks import Array, by_blocks
-from aucmax.kernel.scaling import only
-from aucmax.storage.storable import Spec
+from aucmax.kernel.maps import Array, FeatureMap, by_blocks, only
+from aucmax.storage.state import Spec
 
 
 class Projection(FeatureMap):

@@ -34,7 +34,7 @@ from aucmax.linear.bam import (
 )
 from aucmax.linear.solvers.newton import Coordinates, Ridge
 from aucmax.losses.pairwise import shares
-from aucmax.storage.storable import Spec
+from aucmax.storage.state import Spec
 
 AUTO = ("squared_hinge", "logistic")
 

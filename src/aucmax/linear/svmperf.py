@@ -5,8 +5,8 @@ r"""SVM-perf: the pairwise hinge loss over all pairs, by cutting planes.
 with the mean over all pairs. A plane that touches the mean hinge from below takes one
 sort of the scores and a sweep (:mod:`aucmax.losses.pairwise`): it is Joachims' most
 violated constraint. The minimum of the planes so far plus the ridge is a small dual
-problem (:mod:`aucmax.linear.solvers.cutting_planes`) and a lower bound on J. The next
-plane is cut near that minimum, until the best J is within ``tol`` of the bound.
+problem and a lower bound on J. The next plane is cut near that minimum, until the best
+J is within ``tol`` of the bound.
 
 Deviations from the papers: J is a mean over pairs, not a sum with C. The next plane is
 cut not at the minimum of the model, which is far away at first, but a step from the
@@ -14,10 +14,34 @@ best w towards it, after a line search between the two (OCAS of Franc and Sonnen
 so that the best J never rises. The line search tries few points: pairs have n² kinks,
 and a point costs one sort of the scores. Planes that stay inactive are dropped.
 
-The same solver minimises the hinges of F1, precision at k and the break-even point
-(:mod:`aucmax.losses.contingency`). They are divided by the number of positives, so that
-margins are about one, where Joachims sums over rows. F1 depends on the threshold: its
-intercept is one more weight, with hardly a penalty.
+The same solver minimises the hinges of F1, precision at k and the break-even point.
+They are divided by the number of positives, so that margins are about one, where
+Joachims sums over rows. F1 depends on the threshold: its intercept is one more weight,
+with hardly a penalty.
+
+**Hinges of contingency tables.** Joachims (2005) bounds a loss Δ of a whole labelling,
+with a true positives, b false positives, c false negatives and d true negatives, from
+above by
+
+.. math:: L(s) = \max_{y'} \Delta(y', y) + \tfrac{1}{2 n_+} \sum_i (y'_i - y_i)\, s_i
+
+over all labellings y' (of k positives, for precision at k). For a given table, the best
+y' makes the lowest c positives negative and the highest b negatives positive. So the
+maximum is over tables (the thesis' Algorithm 14): O(n₊ n₋) for F1 and O(n) for given k,
+after two sorts. The slopes are those of the best y'. L is at least zero.
+
+**Cutting planes**: a piecewise linear lower bound plus a ridge,
+
+.. math:: \max_k (a_k \cdot w + b_k) + \tfrac{1}{2} \sum_j \lambda_j w_j^2
+
+has its minimum at :math:`w_j = -\sum_k \alpha_k a_{kj} / \lambda_j`, where α maximises
+
+.. math:: D(\alpha) = b \cdot \alpha
+          - \tfrac{1}{2} \sum_j \tfrac{1}{\lambda_j} (\sum_k \alpha_k a_{kj})^2
+
+over α ≥ 0 with sum one; D of any such α is a lower bound on the function plus the
+ridge. The maximum is found by an active-set method: exact on the active planes, adding
+or removing one at a time, from the α before.
 """
 
 from collections.abc import Callable
@@ -30,15 +54,170 @@ from sklearn.utils._param_validation import StrOptions
 from aucmax.base.constraints import COUNT
 from aucmax.base.penalty import ridge
 from aucmax.base.ranker import LinearRanker
-from aucmax.core.rows import Float
+from aucmax.core.jit import kernel
+from aucmax.core.products import LocalMatrix, Matrix
+from aucmax.core.rows import Float, Index
 from aucmax.core.threads import one_blas_thread
-from aucmax.linear.solvers.cutting_planes import Planes
-from aucmax.linear.solvers.matrix import LocalMatrix, Matrix
 from aucmax.linear.solvers.matrix_free import AllPairs
 from aucmax.linear.solvers.newton import Objective
-from aucmax.losses.contingency import F1Hinge, PrecisionHinge
 from aucmax.losses.pairwise import Hinge, Point, shares
-from aucmax.storage.storable import Spec
+from aucmax.storage.state import Spec
+
+
+class ContingencyHinge(Point):
+    """The loss at given scores, from the best table; rows must have equal weights."""
+
+    def __init__(self, score: Float, share: Float) -> None:
+        pos, neg = np.flatnonzero(share > 0.0), np.flatnonzero(share < 0.0)
+        pos, neg = pos[np.argsort(score[pos])], neg[np.argsort(-score[neg])]
+        low = np.append(0.0, np.cumsum(score[pos])) / len(pos)  # of the lowest c
+        high = np.append(0.0, np.cumsum(score[neg])) / len(pos)  # of the highest b
+        self.value, b, c = self._best(high, low)
+        self.slope = np.zeros(len(score))
+        if self.value > 0.0:
+            self.slope[pos[:c]] = -1.0 / len(pos)
+            self.slope[neg[:b]] = 1.0 / len(pos)
+        self.value = max(self.value, 0.0)
+
+    def _best(self, high: Float, low: Float) -> tuple[float, int, int]:
+        """Return the largest Δ + high[b] - low[c], and its b and c."""
+        raise NotImplementedError
+
+
+@kernel
+def _best_of_f1(high: Float, low: Float, found: Float) -> None:
+    """Write the largest 1 - F1 + high[b] - low[c], and its b and c."""
+    best, at_b, at_c = -np.inf, 0, 0
+    for c in range(low.shape[0]):
+        true = 2.0 * (low.shape[0] - 1 - c)
+        for b in range(high.shape[0]):
+            value = 1.0 - true / max(true + b + c, 1.0) + high[b] - low[c]
+            if value > best:
+                best, at_b, at_c = value, b, c
+    found[0], found[1], found[2] = best, at_b, at_c
+
+
+class F1Hinge(ContingencyHinge):
+    """Hinge of 1 - F1 over all tables."""
+
+    def _best(self, high: Float, low: Float) -> tuple[float, int, int]:
+        found = np.zeros(3)
+        _best_of_f1(high, low, found)
+        return float(found[0]), int(found[1]), int(found[2])
+
+
+class PrecisionHinge(ContingencyHinge):
+    """Hinge of 1 - precision over the tables with k positives."""
+
+    def __init__(self, score: Float, share: Float, k: int | None = None) -> None:
+        self.k = int(np.count_nonzero(share > 0.0)) if k is None else k
+        super().__init__(score, share)
+
+    def _best(self, high: Float, low: Float) -> tuple[float, int, int]:
+        missed = len(low) - 1 - self.k  # positives beyond k, if above zero
+        c: Index = np.arange(max(missed, 0), min(len(low), missed + len(high)))
+        b = c - missed
+        value = b / self.k + high[b] - low[c]
+        at = int(np.argmax(value))
+        return float(value[at]), int(b[at]), int(c[at])
+
+
+_IDLE = 50  # rounds with α = 0 after which a plane is dropped
+_JITTER = 1e-14  # regularises planes that are equal up to rounding
+_STILL = 1e-13  # smallest gain of a new plane, relative to D and its terms
+
+
+class Planes:
+    """Planes below a convex function; ``unit`` is 1/√λ, zero for weights held at zero.
+
+    The first plane is zero: the function is not negative.
+    """
+
+    def __init__(self, unit: Float) -> None:
+        self.unit = unit
+        self.A = np.zeros((16, len(unit)))  # in units of w √λ; grows by doubling
+        self.b = np.zeros(1)
+        self.G = np.zeros((1, 1))  # Gram matrix
+        self.alpha = np.ones(1)
+        self.idle = np.zeros(1, dtype=np.int64)
+
+    def add(self, a: Float, b: float) -> None:
+        """Add the plane a·w + b."""
+        k = len(self.b)
+        if k == len(self.A):
+            self.A = np.concatenate([self.A, np.zeros_like(self.A)])
+        self.A[k] = self.unit * a
+        row = self.A[: k + 1] @ self.A[k]
+        self.G = np.pad(self.G, (0, 1))
+        self.G[k] = self.G[:, k] = row
+        self.b = np.append(self.b, b)
+        self.alpha = np.append(self.alpha, 0.0)
+        self.idle = np.append(self.idle, 0)
+
+    def solve(self) -> tuple[Float, float]:
+        """Return w and D, and drop planes that have been inactive for long."""
+        self.alpha = maximise(self.G, self.b, self.alpha)
+        v = self.alpha @ self.A[: len(self.b)]
+        bound = float(self.b @ self.alpha) - 0.5 * float(np.sum(v * v))
+        self.idle = np.where(self.alpha > 0.0, 0, self.idle + 1)
+        keep = self.idle <= _IDLE
+        keep[0] = True
+        if not keep.all():  # α is as good without them: the bound does not fall
+            count = int(keep.sum())
+            self.A[:count] = self.A[: len(keep)][keep]
+            self.G = self.G[np.ix_(keep, keep)]
+            self.b, self.alpha = self.b[keep], self.alpha[keep]
+            self.idle = self.idle[keep]
+        return -self.unit * v, bound
+
+
+def maximise(G: Float, b: Float, alpha: Float) -> Float:
+    """Maximise b·α - ½ α·G α over α ≥ 0 with sum one, starting from ``alpha``."""
+    active = [int(k) for k in np.flatnonzero(alpha)]
+    alpha = alpha.copy()
+    noise = _STILL * float(np.abs(b).max() + np.abs(G).max() ** 0.5)
+    for _ in range(10 * len(b) + 100):
+        _maximise_active(G, b, alpha, active)
+        gain = b - G @ alpha
+        here = float(alpha @ gain)
+        best = int(np.argmax(gain))
+        if not gain[best] > here + noise or best in active:
+            break
+        active.append(best)
+    return alpha
+
+
+def _maximise_active(G: Float, b: Float, alpha: Float, active: list[int]) -> None:
+    """Set α to the maximum on the ``active`` planes, and remove planes with α ≤ 0."""
+    while True:
+        goal = _stationary(G[np.ix_(active, active)], b[active])
+        now = alpha[active]
+        if (goal > 0.0).all():
+            alpha[active] = goal / goal.sum()
+            return
+        # Move until the first α is zero, and remove its plane.
+        leaves = np.flatnonzero(goal <= 0.0)
+        share = now[leaves] / np.maximum(now[leaves] - goal[leaves], 1e-300)
+        first = int(leaves[np.argmin(share)])
+        now = np.maximum(now + float(share.min()) * (goal - now), 0.0)
+        now[first] = 0.0
+        alpha[active] = now / now.sum()
+        del active[first]
+
+
+def _stationary(G: Float, b: Float) -> Float:
+    """Maximise b·α - ½ α·G α over α of any sign with sum one."""
+    k = len(b)
+    if k == 1:
+        return np.ones(1)
+    size = max(float(np.trace(G)) / k, _JITTER * float(np.abs(b).max()), 1e-300)
+    system = np.empty((k + 1, k + 1))
+    system[:k, :k] = G / size
+    system[range(k), range(k)] += _JITTER
+    system[k, :k] = system[:k, k] = 1.0
+    system[k, k] = 0.0
+    return np.linalg.solve(system, np.append(b / size, 1.0))[:k]
+
 
 _LEAST = 1e-10  # smallest penalty for features of unit scale: a minimum must exist
 _LIGHT = 0.01  # penalty of the intercept, relative to the least one of a feature

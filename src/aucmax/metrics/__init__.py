@@ -1,7 +1,13 @@
 """AUC, confidence intervals, curves and thresholds: functions of (y, score)."""
 
-from aucmax.metrics.area import (
+from aucmax.metrics._variance import (
+    Interval,
+)
+from aucmax.metrics.auc import (
+    AUCInterval,
     auc,
+    auc_interval,
+    cv_auc_interval,
     partial_auc,
     partial_auc_interval,
 )
@@ -9,30 +15,37 @@ from aucmax.metrics.calibration import (
     BrierScore,
     CalibrationCurve,
     CalibrationLine,
+    StabilityIndex,
     brier_score,
     calibration_curve,
     calibration_error,
     calibration_line,
+    expected_auc,
+    stability_index,
 )
 from aucmax.metrics.comparison import (
     AUCTest,
     auc_test,
     auc_test_unpaired,
 )
-from aucmax.metrics.costs import (
+from aucmax.metrics.curves import (
     CostCurve,
+    ROCBand,
+    ROCCurve,
     ROCHull,
     cost_curve,
-    roc_hull,
-)
-from aucmax.metrics.curves import (
-    ROCCurve,
+    fpr_at,
+    roc_band,
     roc_curve,
+    roc_hull,
+    threshold_interval,
+    tpr_at,
 )
 from aucmax.metrics.decisions import (
     BestThreshold,
     Confusion,
     DecisionCurve,
+    OperatingPoint,
     best_accuracy,
     best_f_score,
     confusion_at,
@@ -40,11 +53,7 @@ from aucmax.metrics.decisions import (
     ks_statistic,
     lift_area,
     net_benefit,
-)
-from aucmax.metrics.delong import (
-    AUCInterval,
-    auc_interval,
-    cv_auc_interval,
+    operating_point,
 )
 from aucmax.metrics.groups import (
     CrossAUC,
@@ -52,38 +61,13 @@ from aucmax.metrics.groups import (
     GroupAUCs,
     auc_by_group,
     cross_auc,
-)
-from aucmax.metrics.intervals import (
-    Interval,
-)
-from aucmax.metrics.monitoring import (
-    StabilityIndex,
-    expected_auc,
-    stability_index,
-)
-from aucmax.metrics.multiclass import (
     multiclass_auc,
-)
-from aucmax.metrics.operating_point import (
-    OperatingPoint,
-    operating_point,
 )
 from aucmax.metrics.power import (
     SampleSize,
     auc_power,
     auc_sample_size,
     auc_variance,
-)
-from aucmax.metrics.precision_recall import (
-    average_precision,
-    average_precision_interval,
-)
-from aucmax.metrics.rates import (
-    ROCBand,
-    fpr_at,
-    roc_band,
-    threshold_interval,
-    tpr_at,
 )
 from aucmax.metrics.streaming import (
     AUCBounds,
@@ -92,6 +76,8 @@ from aucmax.metrics.streaming import (
 from aucmax.metrics.top import (
     LiftCurve,
     PrecisionInterval,
+    average_precision,
+    average_precision_interval,
     breakeven,
     lift_at,
     lift_curve,

@@ -6,18 +6,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucmax.metrics.area import partial_area
-from aucmax.metrics.delong import interval
-from aucmax.metrics.influence import (
+from aucmax.metrics._ranking import (
+    Scores,
+    Weights,
+    as_scores,
+    check_level,
+    check_share,
+    classes,
+    nan_if_one_class,
+    positives,
+    split,
+    steps,
+    wins,
+)
+from aucmax.metrics._variance import (
     effective_sizes,
     influence_on_area,
+    normal_quantile,
     read_groups,
     variance,
 )
-from aucmax.metrics.inputs import as_scores, classes, nan_if_one_class, positives
-from aucmax.metrics.intervals import normal_quantile
-from aucmax.metrics.pair_counts import Scores, Weights, split, wins
-from aucmax.metrics.roc_steps import check_level, check_share, steps
+from aucmax.metrics.auc import interval, partial_area
 
 
 class AUCTest(NamedTuple):

@@ -17,7 +17,7 @@ from math import ceil, exp, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
-from aucmax.metrics.roc_steps import check_level, check_share
+from aucmax.metrics._ranking import check_level, check_share
 
 _NORMAL = NormalDist()
 _FACTOR = 0.0099  # as published: rounded from 1 / (32 pi)

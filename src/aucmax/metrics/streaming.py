@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucmax.core.validation import refuse_mask
-from aucmax.metrics.inputs import as_scores, as_weights
+from aucmax.metrics._ranking import as_scores, as_weights
 
 _MANTISSA = 52  # bits of a float64
 

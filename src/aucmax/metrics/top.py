@@ -1,7 +1,8 @@
-"""Measures of the top of the ranking: precision and lift.
+"""Measures of the top of the ranking: precision, lift and average precision.
 
 The list of the k highest scores may cut through tied rows. The measures are then the
-mean over all orders of the tied rows.
+mean over all orders of the tied rows. Average precision is the area under the
+precision-recall curve.
 """
 
 from operator import index
@@ -10,11 +11,31 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucmax.metrics.influence import effective_trials, row_groups
-from aucmax.metrics.inputs import as_scores, nan_if_one_class, positives
-from aucmax.metrics.intervals import Interval, wilson
-from aucmax.metrics.pair_counts import Weights
-from aucmax.metrics.roc_steps import Steps, check_level, rounding, steps
+from aucmax.metrics._ranking import (
+    Classes,
+    Steps,
+    Weights,
+    as_scores,
+    check_level,
+    classes,
+    increments,
+    nan_if_one_class,
+    positives,
+    rounding,
+    steps,
+)
+from aucmax.metrics._variance import (
+    Influence,
+    Interval,
+    effective_sizes,
+    effective_trials,
+    from_variance,
+    roc_rates,
+    row_groups,
+    shares,
+    variance,
+    wilson,
+)
 
 
 class LiftCurve(NamedTuple):
@@ -350,3 +371,134 @@ def _within(length: Weights, counts: Weights, rows: float) -> float:
     count, before = (counts[at - 1], length[at - 1]) if at > 0 else (0.0, 0.0)
     inside = (rows - before) / (length[at] - before)
     return float(count + inside * (counts[at] - count))
+
+
+@nan_if_one_class
+def average_precision(
+    y: ArrayLike,
+    score: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
+) -> float:
+    r"""Return the average precision: the area under the precision-recall curve.
+
+    .. math:: \sum_k (R_k - R_{k-1}) P_k
+
+    with recall R and precision P at each distinct score, from the highest down, and the
+    curve as a step function. Tied rows are included together, as by a threshold. The
+    values are those of scikit-learn's function of the same name.
+
+    Parameters
+    ----------
+    y, score, sample_weight, pos_label
+        As for :func:`auc`.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; for a random ranking about the share of positives.
+
+    Notes
+    -----
+    Linear interpolation, as of a ROC curve, is too optimistic for precision [1]_, hence
+    the step function.
+
+    References
+    ----------
+    .. [1] J. Davis, M. Goadrich: The relationship between precision-recall and ROC
+       curves. ICML 2006.
+
+    Examples
+    --------
+    >>> from aucmax.metrics import average_precision
+    >>> round(average_precision([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
+    0.8333
+    """
+    return mean_precision(steps(y, score, sample_weight, pos_label))
+
+
+def mean_precision(ranking: Steps) -> float:
+    """Return :func:`average_precision` of ranked rows."""
+    _, tp, fp = ranking
+    return float(increments(tp / tp[-1]) @ (tp / (tp + fp)))
+
+
+@nan_if_one_class
+def average_precision_interval(
+    y: ArrayLike,
+    score: ArrayLike,
+    *,
+    level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
+) -> Interval:
+    r"""Return :func:`average_precision` with a confidence interval.
+
+    The variance follows from the influence of each row on the precision at all lower
+    scores, by the delta method; the formula of :func:`auc_interval` gives the interval,
+    with as many negatives as positives, as the positives decide.
+
+    Parameters
+    ----------
+    y, score, pos_label
+        As for :func:`auc`.
+    level : float, default=0.95
+        Confidence level.
+    sample_weight : array-like of shape (n_rows,), optional
+        Sampling weights, as for :func:`auc_interval`.
+
+    Returns
+    -------
+    Interval
+        Named tuple (value, low, high). The share of positives is taken as fixed: in
+        another population the average precision is another.
+
+    Notes
+    -----
+    Intervals of 95 % covered the average precision in 94 % to 97.5 % of simulated draws
+    with 20 or 200 positives, as many or ten times as many negatives, and AUCs of 0.7
+    and 0.95.
+
+    Examples
+    --------
+    >>> from aucmax.metrics import average_precision_interval
+    >>> y = [0] * 20 + [1] * 20
+    >>> score = list(range(20)) + list(range(10, 30))
+    >>> value, low, high = average_precision_interval(y, score)
+    >>> print(f"{value:.2f} in [{low:.2f}, {high:.2f}]")
+    0.88 in [0.73, 0.95]
+    """
+    check_level(level)
+    value = mean_precision(steps(y, score, sample_weight, pos_label))
+    rows = classes(y, score, sample_weight, pos_label)
+    found = _influence(rows)
+    m, n = effective_sizes(found)
+    return from_variance(value, variance(found), m, m if n > 1.0 else n, level)
+
+
+def _influence(rows: Classes) -> Influence:
+    """Return the influence of each row on the average precision."""
+    pos, neg = rows.pos, rows.neg
+    share_pos, share_neg = shares(rows.w_pos, pos.size), shares(rows.w_neg, neg.size)
+    m, n = (
+        float(side.size) if weight is None else float(weight.sum())
+        for side, weight in ((pos, rows.w_pos), (neg, rows.w_neg))
+    )
+    rate = m / (m + n)
+    value, tpr, fpr = roc_rates(rows)
+    tpr, fpr = tpr[1:], fpr[1:]
+    called = rate * tpr + (1.0 - rate) * fpr
+    precision = rate * tpr / called
+    slope = increments(tpr) * rate * (1.0 - rate) / called**2
+    # A row changes the precision at its own score and at all lower ones.
+    of_pos = precision + _from_here(slope * fpr)
+    of_neg = -_from_here(slope * tpr)
+    V, W = of_pos[np.searchsorted(value, -pos)], of_neg[np.searchsorted(value, -neg)]
+    V, W = V - share_pos @ V, W - share_neg @ W
+    return Influence(share_pos * V, share_neg * W, share_pos, share_neg)
+
+
+def _from_here(values: np.ndarray) -> np.ndarray:
+    """Return the sums of each value and all later ones."""
+    return np.cumsum(values[::-1])[::-1]

@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 
 from aucmax.base.class_moments import NOISE, ClassMoments, noise
 from aucmax.base.constraints import NON_NEGATIVE
+from aucmax.base.interfaces import PartialFit
 from aucmax.base.penalty import DEFAULT_L2, ridge_of_square_loss
 from aucmax.base.ranker import GRADIENT, LinearRanker, generator
-from aucmax.base.stream_learner import PartialFit
 from aucmax.core.rows import Float, Rows, as_table, n_values
 from aucmax.online.divergence import WIDEST, score_deviation
 from aucmax.online.engine import L2, visit, weights
 from aucmax.online.engine.feature_table import SQ
 from aucmax.online.engine.known_moments import fit_table
-from aucmax.storage.state_arrays import arrays, with_arrays
+from aucmax.storage.state import arrays, with_arrays
 
 _PIECE = 1 << 16  # rows ordered at a time, to limit memory
 _LARGEST_INTERCEPT = 1e12  # relative to scores: four of their digits are left

@@ -9,16 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from aucmax.metrics._ranking import steps, with_interval
+from aucmax.metrics.auc import auc_interval
 from aucmax.metrics.calibration import calibration_curve
-from aucmax.metrics.curves import roc_curve
-from aucmax.metrics.decimals import with_interval
-from aucmax.metrics.decisions import net_benefit
-from aucmax.metrics.delong import auc_interval
-from aucmax.metrics.operating_point import operating_point
-from aucmax.metrics.precision_recall import average_precision_interval
-from aucmax.metrics.rates import Kind, roc_band
-from aucmax.metrics.roc_steps import steps
-from aucmax.metrics.top import lift_curve
+from aucmax.metrics.curves import Kind, roc_band, roc_curve
+from aucmax.metrics.decisions import net_benefit, operating_point
+from aucmax.metrics.top import average_precision_interval, lift_curve
 from aucmax.report.display import Display, faint, reach, thinned
 
 

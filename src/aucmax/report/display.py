@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from aucmax.metrics.inputs import as_scores, positives
+from aucmax.metrics._ranking import as_scores, positives
 
 _MAX_POINTS = 2000  # of a drawn line
 

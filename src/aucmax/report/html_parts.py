@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from math import isfinite
 
-from aucmax.metrics.decimals import decimals
+from aucmax.metrics._ranking import decimals
 
 
 def as_text(value: object) -> str:

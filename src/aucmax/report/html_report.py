@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 import aucmax
 from aucmax.goals import Goal
 from aucmax.goals import parse as parse_goal
-from aucmax.metrics.decimals import exact
+from aucmax.metrics._ranking import exact
 from aucmax.report import sections
 from aucmax.report.html_parts import as_percent, html_table, with_digits
 from aucmax.report.summary import ESTIMATED, Summary, explorer, summarise

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucmax.metrics.delong import AUCInterval
+from aucmax.metrics.auc import AUCInterval
+from aucmax.metrics.calibration import stability_index
 from aucmax.metrics.groups import auc_by_group
-from aucmax.metrics.monitoring import stability_index
 from aucmax.tables.periods import texts
 
 

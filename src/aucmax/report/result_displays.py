@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from aucmax.metrics.delong import AUCInterval
+from aucmax.metrics.auc import AUCInterval
 from aucmax.metrics.groups import auc_by_group
 from aucmax.report.display import COLOURS, Display, reach, take_literally
 from aucmax.tables.periods import periods

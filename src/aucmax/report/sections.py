@@ -10,7 +10,7 @@ from math import inf, isfinite
 
 import numpy as np
 
-from aucmax.metrics.decimals import decimals
+from aucmax.metrics._ranking import decimals
 from aucmax.report.html_parts import as_text, html_table, with_digits
 from aucmax.report.summary import ModelSummary, Summary
 from aucmax.report.svg import Chart, forest

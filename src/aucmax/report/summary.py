@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 
 from aucmax.goals import AUC, Goal, NetBenefit
-from aucmax.metrics.area import partial_auc_interval
+from aucmax.metrics._ranking import Steps, as_scores, check_level, positives, steps
+from aucmax.metrics._variance import Interval
+from aucmax.metrics.auc import AUCInterval, interval, partial_auc_interval
 from aucmax.metrics.calibration import (
     CalibrationCurve,
     brier_score,
@@ -21,6 +23,7 @@ from aucmax.metrics.calibration import (
     calibration_line,
 )
 from aucmax.metrics.comparison import AUCTest, auc_test
+from aucmax.metrics.curves import ROCBand, roc_band, tpr_at
 from aucmax.metrics.decisions import (
     Confusion,
     DecisionCurve,
@@ -29,16 +32,10 @@ from aucmax.metrics.decisions import (
     confusion,
     ks_statistic,
     net_benefit,
+    point,
 )
-from aucmax.metrics.delong import AUCInterval, interval
 from aucmax.metrics.groups import GroupAUCs, auc_by_group
-from aucmax.metrics.inputs import as_scores, positives
-from aucmax.metrics.intervals import Interval
-from aucmax.metrics.operating_point import point
-from aucmax.metrics.precision_recall import average_precision_interval
-from aucmax.metrics.rates import ROCBand, roc_band, tpr_at
-from aucmax.metrics.roc_steps import Steps, check_level, steps
-from aucmax.metrics.top import precision_interval, top
+from aucmax.metrics.top import average_precision_interval, precision_interval, top
 from aucmax.report.monitoring import Period, by_period
 from aucmax.thresholds import Threshold, Verdict, verify
 

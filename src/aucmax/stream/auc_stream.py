@@ -24,7 +24,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_X_y, validate_data
 
-from aucmax.base.expression import ScoreExpression
+from aucmax.base.interfaces import ScoreExpression
 from aucmax.base.ranker import generator, same_classes
 from aucmax.blend.table_input import label_task
 from aucmax.core.rows import Float, Rows, as_rows, cut_rows, n_values
@@ -649,7 +649,7 @@ class AUCStream(StreamState):
         score = self.blended_score()
         return ScoreExpression(score.intercept, score.w) if score.linear else None
 
-    # The rest of the interface of stream learners, see aucmax.base.stream_learner.
+    # The rest of the interface of stream learners, see aucmax.base.interfaces.
 
     @property
     def resumable(self) -> bool:

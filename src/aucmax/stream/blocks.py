@@ -3,7 +3,7 @@
 import numpy as np
 
 from aucmax.core.rows import Float
-from aucmax.metrics.inputs import Classes, area
+from aucmax.metrics._ranking import Classes, area
 
 MAX_LENGTH = 65_536  # rows
 MIN_LENGTH = 32

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.core.rows import Float
-from aucmax.metrics.platt import log_odds
+from aucmax.metrics.calibration import log_odds
 from aucmax.stream.blocks import class_weights
 
 _RECENT_ROWS = 1024  # rows of each class whose scores are kept for calibration

@@ -8,8 +8,7 @@ import numpy as np
 
 from aucmax.base.ranker import Ranker
 from aucmax.core.rows import Float
-from aucmax.storage.estimator import below, restore
-from aucmax.storage.storable import Spec, State, check_arrays
+from aucmax.storage.state import Spec, State, below, check_arrays, restore
 from aucmax.stream.blended_score import Blend, BlendedScore
 from aucmax.stream.candidates import candidates
 from aucmax.stream.drift import DriftMonitor

@@ -15,7 +15,7 @@ from aucmax.blend.table_input import needs_encoding
 from aucmax.core.rows import Float
 from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import DataWarning, check_values
-from aucmax.storage.storable import check_like
+from aucmax.storage.state import check_like
 
 FIRST_ROWS = 1000  # with weight
 _TAIL = 64  # features that the categories share which are not in the first rows

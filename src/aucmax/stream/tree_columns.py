@@ -19,8 +19,7 @@ from aucmax.blend.forest import Forest
 from aucmax.blend.table_model import category_sizes
 from aucmax.blend.target_encoding import TargetEncoding
 from aucmax.core.rows import Float
-from aucmax.storage.estimator import below
-from aucmax.storage.storable import whole_numbers
+from aucmax.storage.state import below, whole_numbers
 
 Ints = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]

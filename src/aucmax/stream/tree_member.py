@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from aucmax.blend.boosting import Boosting, with_terms
 from aucmax.blend.forest import CATEGORICAL, LEAF, Forest
 from aucmax.core.rows import Float
-from aucmax.storage.estimator import below
+from aucmax.storage.state import below
 from aucmax.stream.blocks import block_aucs
 from aucmax.stream.race import Race
 from aucmax.stream.reservoir import Reservoir, Sample

@@ -9,7 +9,7 @@ import numpy as np
 
 from aucmax.io.batch import Position
 from aucmax.io.open_data import reopen
-from aucmax.storage.models import save_model
+from aucmax.storage.state import save_model
 from aucmax.tables.labels import Task
 from aucmax.workflows.choose import AUTOMATIC
 from aucmax.workflows.models import load_with_recipe

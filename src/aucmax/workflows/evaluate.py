@@ -13,16 +13,15 @@ from numpy.typing import NDArray
 
 from aucmax.io.batch import Positive, Source
 from aucmax.io.malformed_lines import BadLines
-from aucmax.metrics.area import partial_area
-from aucmax.metrics.delong import AUCInterval, auc_interval, interval
+from aucmax.metrics._ranking import Steps, steps
+from aucmax.metrics._variance import Interval, wilson
+from aucmax.metrics.auc import AUCInterval, auc_interval, interval, partial_area
+from aucmax.metrics.decisions import OperatingPoint, point
 from aucmax.metrics.groups import auc_by_group
-from aucmax.metrics.intervals import Interval, wilson
-from aucmax.metrics.operating_point import OperatingPoint, point
-from aucmax.metrics.precision_recall import mean_precision
-from aucmax.metrics.roc_steps import Steps, steps
 from aucmax.metrics.top import (
     base_rate,
     effective_rows,
+    mean_precision,
     precision_of_all_positives,
     top,
 )

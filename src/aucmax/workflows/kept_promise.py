@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from aucmax.blend.blended_model import BlendedModel
 from aucmax.goals import AUC, parse
-from aucmax.metrics.intervals import Interval
+from aucmax.metrics._variance import Interval
 from aucmax.thresholds import Threshold, verify
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.base.stream_learner import StreamLearner
+from aucmax.base.interfaces import StreamLearner
 from aucmax.io.background import prefetch
 from aucmax.io.batch import START, Batch, Positive
 from aucmax.io.collect import concatenate, widened

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 
 import aucmax
-from aucmax.storage.estimator import restore
 from aucmax.storage.model_file import read
-from aucmax.storage.models import flatten, unflatten
-from aucmax.storage.storable import State
+from aucmax.storage.state import State, flatten, restore, unflatten
 
 _MOST_FEATURES = 1 << 27  # as svmlight data have by default
 _INVALID = (

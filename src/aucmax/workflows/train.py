@@ -22,7 +22,7 @@ from aucmax.storage.atomic import (
     refuse_overwriting,
     refuse_twice,
 )
-from aucmax.storage.models import save_model
+from aucmax.storage.state import save_model
 from aucmax.workflows.checkpoint import CheckpointWriter, resumed_run
 from aucmax.workflows.holdout import evaluate_held_out
 from aucmax.workflows.learning import learn_at_once, learn_stream

@@ -13,8 +13,8 @@ from aucmax.base.class_moments import (
     ClassMoments,
     noise,
 )
+from aucmax.core.products import LocalMatrix, Matrix
 from aucmax.core.rows import Float, Index, Rows, n_rows
-from aucmax.linear.solvers.matrix import LocalMatrix, Matrix
 from aucmax.linear.solvers.normal_equations import Solution
 
 

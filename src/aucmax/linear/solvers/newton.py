@@ -9,7 +9,7 @@ gradient norms are comparable. The line search works on the *scores*: X times th
 is computed once, and each trial then costs one evaluation of the loss. J never rises.
 
 The solver uses X only through the products of
-:class:`aucmax.linear.solvers.matrix.Matrix`.
+:class:`aucmax.core.products.Matrix`.
 """
 
 from collections.abc import Callable
@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky
 from scipy.linalg.blas import dtrsv
 
+from aucmax.core.products import Matrix
 from aucmax.core.rows import Float
-from aucmax.linear.solvers.matrix import Matrix
 from aucmax.losses.pairwise import Point
 
 Ridge = float | Float  # l2, for all features or for each

@@ -18,7 +18,7 @@ from aucmax.core.rows import ColumnIndex as Index
 from aucmax.core.rows import Float, Rows, count_row
 from aucmax.online.engine.random_numbers import SEED as SEED
 from aucmax.online.engine.random_numbers import check_seed, uniform
-from aucmax.storage.storable import whole_numbers
+from aucmax.storage.state import whole_numbers
 
 VALUES, FEATURES = 0, 1  # slots of ``rows``
 LENGTH, WEIGHT = 0, 1  # slots of ``slots``

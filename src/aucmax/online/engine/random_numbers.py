@@ -10,7 +10,7 @@ import numpy as np
 
 from aucmax.core.jit import inlined
 from aucmax.core.rows import Float
-from aucmax.storage.storable import whole_numbers
+from aucmax.storage.state import whole_numbers
 
 MODULI = 2147483563, 2147483399
 SEED = 12345.0, 67890.0  # the same for every model: streams have no random seed

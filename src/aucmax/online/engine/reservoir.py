@@ -15,7 +15,7 @@ from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import Float, count_row, pack_row
 from aucmax.online.engine.feature_table import PAST, D, Table, U, W
 from aucmax.online.engine.random_numbers import MODULI, check_seed, uniform
-from aucmax.storage.storable import whole_numbers
+from aucmax.storage.state import whole_numbers
 
 ROWS = 256  # rows of each class at most
 _VALUES = 1 << 19  # values of each class at most, or one row of all features

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from aucmax.losses.contingency import F1Hinge, PrecisionHinge
+from aucmax.linear.svmperf import F1Hinge, PrecisionHinge
 from aucmax.losses.pairwise import shares
 
 LOSSES = {

@@ -7,7 +7,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.linear_model import LogisticRegression
 
 from aucmax import BAM
-from aucmax.losses.balanced_logistic import BalancedLogistic
+from aucmax.linear.bam import BalancedLogistic
 from aucmax.losses.pairwise import shares
 from helpers.data import gaussian
 

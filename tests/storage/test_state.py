@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from aucmax import SPAM
-from aucmax.storage.estimator import restore
-from aucmax.storage.models import flatten, unflatten
+from aucmax.storage.state import flatten, restore, unflatten
 
 X = np.arange(8.0).reshape(4, 2)
 Y = [0, 1, 0, 1]

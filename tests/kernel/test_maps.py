@@ -14,8 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from aucmax import KMeansNystroem, Projection, RandomFourier
-from aucmax.kernel import nystroem
-from aucmax.kernel import row_blocks as blocks
+from aucmax.kernel import maps, nystroem
 from helpers.data import gaussian, scaled
 
 KERNELS = [
@@ -172,7 +171,7 @@ def test_layouts_do_not_matter(mapper):
 @every
 def test_threads_do_not_matter(mapper, monkeypatch):
     X, _ = gaussian(500, 5)
-    monkeypatch.setattr(blocks, "_TASK", 1)
+    monkeypatch.setattr(maps, "_TASK", 1)
     with threadpool_limits(1):
         one = clone(mapper).fit_transform(X)
     assert_array_equal(clone(mapper).fit_transform(X), one)

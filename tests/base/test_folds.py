@@ -7,8 +7,7 @@ from scipy import sparse
 from sklearn.model_selection import StratifiedKFold
 
 from aucmax import BAMCV, KernelAUCCV, LeastSquaresAUCCV
-from aucmax.base.duplicate_rows import Repeats, _label_difference, dealt, row_hashes
-from aucmax.base.folds import folds
+from aucmax.base.folds import Repeats, _label_difference, dealt, folds, row_hashes
 
 
 def noise(n=400, d=6, rate=0.1, seed=0):
