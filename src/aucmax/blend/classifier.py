@@ -18,7 +18,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from aucmax.base.duplicate_rows import Repeats
+from aucmax.base.folds import Repeats
 from aucmax.base.ranker import generator
 from aucmax.blend.blended_model import MAX_COLUMNS, BlendedModel
 from aucmax.blend.combine import combine
