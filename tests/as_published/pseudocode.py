@@ -16,7 +16,7 @@ are those of ``buffers``.
 import numpy as np
 from scipy.special import ndtri
 
-from aucmax.online.sketch import draw
+from aucmax.online.opaucr import draw
 from helpers.buffers import Buffer
 
 

@@ -16,12 +16,11 @@ from aucmax.base import class_moments as tally
 from aucmax.base.ranker import generator
 from aucmax.core.rows import as_rows
 from aucmax.linear import mba
-from aucmax.online import engine, fsauc_stages, spdam, spdam_batches, svrg, svrg_rows
-from aucmax.online import pair_sampler as sampler
-from aucmax.online import quadratic_snapshots as points
+from aucmax.online import engine, fsauc, spdam, svrg
+from aucmax.online import psam as sampler
 from aucmax.online.engine import known_moments
 from aucmax.online.engine.feature_table import D, W
-from aucmax.online.pair_order import pair_order
+from aucmax.online.psam import pair_order
 from aucmax.storage.state import arrays
 
 # Other data in the other layout: that layouts do not matter is tested elsewhere.
@@ -238,7 +237,7 @@ def test_fsauc(seed, start, layout, R, eta1):
         model.partial_fit(layout(X[k : k + 1]), y[k : k + 1], classes=[-1, 1])
         state = model.state_
         feat = state.table.feat
-        last = state.start * feat[D] + state.z[fsauc_stages.SCALE] * feat[W]
+        last = state.start * feat[D] + state.z[fsauc.SCALE] * feat[W]
         assert_same(last, w)
         if mean is not None:
             assert_same(model.coef_[0], mean)
@@ -308,7 +307,7 @@ def known_state(module, X, y, l2):
     ridge = np.full(X.shape[1], float(l2))
     known_moments.fit_table_to_ridge(state.table, known, ridge, False)
     state.table.feat[D] = 1.0
-    return rows, signed, points.half_shares(signed, known.weight), state
+    return rows, signed, svrg.half_shares(signed, known.weight), state
 
 
 @seeds
@@ -325,9 +324,9 @@ def test_svrg(seed, layout, l2, l1, m):
     settings = {"schedule": "printed", "tol": 0.0, "random_state": seed}
     settings["update_frequency"] = None if m == len(y) else m
     for epoch in range(3):
-        snapshot = points.take(rows, share, state.table, how)
+        snapshot = svrg.take(rows, share, state.table, how)
         svrg.start_at(snapshot, state)
-        picked = svrg_rows.draw_evenly(chance, m, rng)
+        picked = svrg.draw_evenly(chance, m, rng)
         for k, expected in enumerate(pseudocode.svrg(X, y, 0.3, l2, l1, w, picked)):
             svrg.update(rows, signed, picked[k : k + 1], state, how, *hyper)
             assert_same(state.table.feat[W], expected)
@@ -341,11 +340,11 @@ def test_svrg(seed, layout, l2, l1, m):
 def test_spdam(seed, layout):
     X, y = rows_of(seed)
     rng, l2, m, passes = generator(seed), 0.5, 16, 4
-    drawn = [spdam_batches.draw(y, m, rng)[0].reshape(-1, m) for _ in range(passes)]
+    drawn = [spdam.draw(y, m, rng)[0].reshape(-1, m) for _ in range(passes)]
     batches = np.concatenate(drawn)
     rows, _, share, state = known_state(spdam, layout(X), y, l2)
     how = engine.visit(rows, state.table, False, True)
-    zero = points.take(rows, share, state.table, how)
+    zero = svrg.take(rows, share, state.table, how)
     spdam.start_at(zero, share, state)
     printed = pseudocode.spdam(X, y, l2, m, batches)
     # Theorem 5.1 of the thesis has σ without λ, and 8 for 4: see the pseudo-code.

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from aucmax import BAM, CBR, AUCClassifier, Chain, KernelBAM, LeastSquaresAUC
 from aucmax.base.ranker import LinearRanker
-from aucmax.online.divergence import WIDEST
+from aucmax.online.base import WIDEST
 from contracts.estimators import (
     NARROW,
     ONLINE,

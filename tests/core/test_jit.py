@@ -161,7 +161,7 @@ print(model.score(X, [0, 0, 1, 1]))
 
 
 THRESHOLD = """
-from aucmax.online.projections import l1_threshold
+from aucmax.online.solam import l1_threshold
 print(l1_threshold(np.array([3.0, 1.0]), 2.0))
 """
 

@@ -12,8 +12,6 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
-from aucmax.online import cbr_full, fsauc_stages
-from aucmax.online import pair_sampler as sampler
 from aucmax.online.engine import feature_table as engine
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -178,8 +176,7 @@ def variable(model, name):
     """Return a number of a learner's state by the name of its constant."""
     if hasattr(engine, name):
         return float(model.state_.table.stats[getattr(engine, name)])
-    modules = sys.modules[type(model).__module__], fsauc_stages, sampler, cbr_full
-    place = next(getattr(module, name) for module in modules if hasattr(module, name))
+    place = getattr(sys.modules[type(model).__module__], name)
     return float(model.state_.z[place])
 
 

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 from aucmax import CBR
-from aucmax.online.confidence import confident_step
+from aucmax.online.cbr import confident_step
 from helpers.buffers import Buffer, assert_reference, visits
 from helpers.data import Coordinates, gaussian, mixed
 from helpers.layouts import datasets

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from aucmax.core.jit import kernel
-from aucmax.online.confidence import confident_step
+from aucmax.online.cbr import confident_step
 
 
 @kernel

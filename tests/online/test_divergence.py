@@ -5,8 +5,8 @@ import pytest
 from sklearn.base import clone
 
 from aucmax import ASAM, CBR, FSAUC, OAM, OPAUC, PSAM, SAM, SOLAM, SPAM, AdaOAM, UniExp
-from aucmax.online import covariance
-from aucmax.online.divergence import score_deviation
+from aucmax.online import opauc
+from aucmax.online.base import score_deviation
 from aucmax.online.engine.known_moments import PRIOR
 from helpers.data import heavy
 
@@ -31,7 +31,7 @@ def test_is_the_deviation_of_the_scores(learner, method):
     model = getattr(clone(learner), method)(X, y)
     _, *table = model._last(model.state_)
     state = model.state_
-    ref = state.table.ref if hasattr(state, "table") else state.V[covariance.REF]
+    ref = state.table.ref if hasattr(state, "table") else state.V[opauc.REF]
     w = np.array([300.0, 0.2, -1e-3, 0.0, 0.0])
     # About the reference points, which are the means of what is far from zero.
     second = np.mean([np.mean((X[y == c] - ref) ** 2, axis=0) for c in (-1, 1)], axis=0)

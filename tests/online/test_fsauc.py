@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from aucmax import FSAUC, SOLAM
-from aucmax.online import fsauc_stages, fsauc_steps
-from aucmax.online.fsauc_stages import plan
+from aucmax.online import fsauc
+from aucmax.online.fsauc import plan
 from helpers.data import (
     Coordinates,
     closed_form,
@@ -284,11 +284,11 @@ def tighter(monkeypatch):
 
     def init(*arguments):
         state = fsauc_init(*arguments)
-        state.z[[fsauc_stages.BALL, fsauc_stages.DUAL]] *= 1e-4
+        state.z[[fsauc.BALL, fsauc.DUAL]] *= 1e-4
         return state
 
-    fsauc_init = fsauc_steps.init
-    monkeypatch.setattr(fsauc_steps, "init", init)
+    fsauc_init = fsauc.init
+    monkeypatch.setattr(fsauc, "init", init)
     return 1e-4
 
 

@@ -12,8 +12,8 @@ from scipy.optimize import brentq
 
 from aucmax import OPAUC, AdaOAM
 from aucmax.core.jit import kernel
-from aucmax.online import sketch
-from aucmax.online.sketch import RHO, F, Q
+from aucmax.online import opaucr as sketch
+from aucmax.online.opaucr import RHO, F, Q
 from aucmax.storage.state import arrays
 from helpers.data import (
     Coordinates,

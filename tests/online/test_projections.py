@@ -10,8 +10,8 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
 
 from aucmax.core.jit import kernel
-from aucmax.online import projections as project
-from aucmax.online.projections import l1_threshold
+from aucmax.online import solam as project
+from aucmax.online.solam import l1_threshold
 
 patient = settings(deadline=None)  # the first call compiles
 magnitudes = hnp.arrays(

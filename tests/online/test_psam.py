@@ -8,8 +8,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 from aucmax import ASAM, PSAM, SAM
-from aucmax.online.pair_order import pair_order
-from aucmax.online.pair_sampler import T
+from aucmax.online.psam import T, pair_order
 from helpers.data import Coordinates, gaussian
 from helpers.layouts import datasets
 

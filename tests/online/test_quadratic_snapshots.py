@@ -9,7 +9,7 @@ from scipy.optimize import approx_fprime
 from aucmax.core.rows import as_rows, as_table
 from aucmax.online import engine
 from aucmax.online.engine import feature_table as slots
-from aucmax.online.quadratic_snapshots import half_shares, lowest, residual, rise, take
+from aucmax.online.svrg import half_shares, lowest, residual, rise, take
 from helpers.data import closed_form, mixed, pairwise, quadratic
 
 N, L2, L1 = 60, 0.3, 0.05

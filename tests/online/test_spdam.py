@@ -9,9 +9,9 @@ from scipy.optimize import approx_fprime
 from aucmax import SPDAM
 from aucmax.base.class_moments import measure
 from aucmax.core.rows import as_rows
-from aucmax.online import engine, spdam, spdam_batches
+from aucmax.online import engine, spdam
 from aucmax.online.engine.known_moments import fit_table_to_ridge
-from aucmax.online.quadratic_snapshots import half_shares
+from aucmax.online.svrg import half_shares
 from helpers.data import (
     Coordinates,
     closed_form,
@@ -84,15 +84,13 @@ def reference(X, y, weight, model):
     l2, passes = ridge_of(hyper["l2"], X, y, weight), hyper["max_iter"]
     problem = Problem(X, y, weight, l2)
     rng = np.random.RandomState(hyper["random_state"])
-    batches = spdam_batches.partition(weight, hyper["batch_size"], rng)
+    batches = spdam.partition(weight, hyper["batch_size"], rng)
     kappa2 = sharpest(problem, batches, rng)
     H, delta = quadratic(X, y, weight)
     H = 2 * H + np.diag(l2)
     point, moves = np.zeros(X.shape[1]), []
     for start in range(0, passes, 4):
-        sigma, tau, theta = spdam_batches.pace(
-            len(batches), kappa2, problem.mildest / 2
-        )
+        sigma, tau, theta = spdam.pace(len(batches), kappa2, problem.mildest / 2)
         w = ahead = point
         beta = problem.bar @ w
         for _ in range(min(3, max(passes - start - 1, 1))):
@@ -163,7 +161,7 @@ def test_the_saddle_point_is_half_of_the_objective():
 @pytest.mark.parametrize("convexity", [0.5, 3.0, 100.0])
 def test_the_primal_and_the_dual_part_have_the_same_rate(convexity, batches):
     kappa2 = 0.3
-    sigma, _, theta = spdam_batches.pace(batches, kappa2, convexity)
+    sigma, _, theta = spdam.pace(batches, kappa2, convexity)
     primal = convexity / (convexity + 2 * sigma * kappa2)
     dual = 2 * sigma / (batches * (1 + 2 * sigma))
     assert_allclose(1 - theta, dual)
@@ -175,10 +173,10 @@ def test_the_primal_and_the_dual_part_have_the_same_rate(convexity, batches):
 
 
 def test_small_convexity_does_not_stop_the_solver():
-    sigma, tau, theta = spdam_batches.pace(10, 2.0, 1e-12)
+    sigma, tau, theta = spdam.pace(10, 2.0, 1e-12)
     assert (sigma, tau) == (0.25, 1.0)
     assert_allclose(1 - theta, 1 / 30)
-    assert spdam_batches.pace(10, 2.0, 0.0) == (sigma, tau, theta)
+    assert spdam.pace(10, 2.0, 0.0) == (sigma, tau, theta)
 
 
 def plain(problem, batches, sigma, tau, theta, passes):
@@ -205,7 +203,7 @@ def test_the_step_sizes_are_those_with_the_corrected_factor():
     X, y = gaussian(n, 5)
     problem = Problem(X, y, np.ones(n), np.full(5, l2))
     problem.D = np.ones(5)  # as in the thesis
-    batches = spdam_batches.partition(np.ones(n), m, np.random.RandomState(0))
+    batches = spdam.partition(np.ones(n), m, np.random.RandomState(0))
     kappa2 = np.max(n * problem.omega * np.sum(problem.bar**2, axis=1))
     lam = l2 / 2
     root = (n - m) + np.sqrt((n - m) ** 2 + 4 * n * m * kappa2 / lam)
@@ -261,7 +259,7 @@ def test_the_error_falls_linearly():
 @pytest.mark.parametrize("batch_size", [1, 7, 60, 1000, 0.001, 0.1, 0.34, 1.0])
 def test_batches_are_a_partition_of_the_rows_that_count(batch_size):
     y = np.random.default_rng(0).choice([-2.0, 0.0, 1.0], 61)
-    batches = spdam_batches.partition(y, batch_size, np.random.RandomState(0))
+    batches = spdam.partition(y, batch_size, np.random.RandomState(0))
     n = np.count_nonzero(y)
     size = batch_size if isinstance(batch_size, int) else int(np.ceil(batch_size * n))
     assert max(len(batch) for batch in batches) <= size
@@ -303,7 +301,7 @@ def test_kappa_is_the_largest_eigenvalue_of_a_batch(batch_size, layout):
     l2 = np.full(X.shape[1], 1e-4)
     problem = Problem(X, y, weight, l2)
     unit = np.sqrt(problem.D)
-    batches = spdam_batches.partition(weight, batch_size, np.random.RandomState(0))
+    batches = spdam.partition(weight, batch_size, np.random.RandomState(0))
     expected = len(batches) * max(
         np.linalg.eigvalsh(unit[:, None] * problem.covariance(batch) * unit)[-1]
         for batch in batches
@@ -315,7 +313,7 @@ def test_kappa_is_the_largest_eigenvalue_of_a_batch(batch_size, layout):
     fit_table_to_ridge(state.table, tally, l2)
     how = engine.visit(rows, state.table, False, True)
     share = half_shares(signed, tally.weight)
-    found = spdam_batches.widest(
+    found = spdam.widest(
         rows, share, batches, *state[:2], how, np.random.RandomState(1)
     )
     assert 0.75 * expected < found <= 1.1 * (1 + 1e-12) * expected
@@ -323,7 +321,7 @@ def test_kappa_is_the_largest_eigenvalue_of_a_batch(batch_size, layout):
 
 def test_steps_that_are_too_long_are_taken_back(monkeypatch):
     X, y = mixed(200)
-    monkeypatch.setattr(spdam_batches, "_SAFETY", 1e-4)  # κ² is far too small
+    monkeypatch.setattr(spdam, "_SAFETY", 1e-4)  # κ² is far too small
     model = SPDAM(max_iter=300, random_state=0).fit(X, y)
     assert model.residual_ <= 1e-4
 
@@ -334,7 +332,7 @@ def test_batches_as_published_are_uniform_and_without_replacement(m):
     y[::6] = 0.0  # 50 rows with weight
     rng, counts = np.random.RandomState(0), np.zeros(60)
     for _ in range(400):
-        order, ends = spdam_batches.draw(y, m, rng)
+        order, ends = spdam.draw(y, m, rng)
         batches = order.reshape(-1, m)
         assert_array_equal(ends, m * np.arange(1, len(batches) + 1))
         assert len(batches) == -(-50 // m)

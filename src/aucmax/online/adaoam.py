@@ -1,7 +1,7 @@
 r"""AdaOAM: adaptive online AUC maximisation.
 
 Ding, Zhao, Hoi and Ong (AAAI 2015) minimise the pairwise square loss, J of
-:class:`AdaOAM`, by the gradient g of OPAUC (:mod:`aucmax.online.covariance`) and the
+:class:`AdaOAM`, by the gradient g of OPAUC (:mod:`aucmax.online.opauc`) and the
 step of AdaGrad: :math:`w_j \leftarrow w_j - \eta g_j / H_j`, :math:`H_j = \delta +
 \sqrt{h_j}`, h the sum of g² so far; and project on a ball that holds the minimum, to
 the nearest point in the metric of H.
@@ -29,8 +29,9 @@ from aucmax.base.class_moments import NEG, POS
 from aucmax.base.constraints import POSITIVE
 from aucmax.core.jit import inlined, kernel, vectorised
 from aucmax.core.rows import Float, Rows
-from aucmax.online import covariance
-from aucmax.online.covariance import (
+from aucmax.online import opauc
+from aucmax.online.engine import L2
+from aucmax.online.opauc import (
     MEAN,
     NORM,
     ROWS,
@@ -42,7 +43,6 @@ from aucmax.online.covariance import (
     T,
     W,
 )
-from aucmax.online.engine import L2
 
 H = SLOTS  # slot of V: Σ g² at unit scale
 # As J(0) = 1, half of Σ λ_j w_j² is at most one at the minimum.
@@ -67,11 +67,11 @@ def update(
     V, S, n, z = state
     x, g = np.empty(V.shape[1]), np.empty(V.shape[1])
     for i in order:
-        if not covariance.visit_row(X, y, i, state, x, learns, l2, precondition):
+        if not opauc.visit_row(X, y, i, state, x, learns, l2, precondition):
             continue
 
         # The gradient, and a step as large as its coordinate has been small.
-        covariance.gradient(V, S, n, x, POS if y[i] > 0.0 else NEG, g)
+        opauc.gradient(V, S, n, x, POS if y[i] > 0.0 else NEG, g)
         z[T] += 1.0
         share = abs(y[i]) * z[ROWS] / (n[POS] + n[NEG])
         eta = eta0 if printed else eta0 / np.sqrt(z[NORM])
@@ -87,7 +87,7 @@ def move(V: Float, g: Float, eta: float, share: float, delta: float, l2: L2) -> 
     """Step for the weights at unit scale; return the root of Σ λ_j w_j²."""
     penalty = 0.0
     for j in range(g.shape[0]):
-        l2_j = covariance.ridge(V, j, l2)
+        l2_j = opauc.ridge(V, j, l2)
         unit = np.sqrt(V[D, j])
         slope = share * unit * (g[j] + 0.5 * l2_j * V[W, j])
         V[H, j] += slope * slope
@@ -106,7 +106,7 @@ def pull(V: Float, delta: float, l2: L2) -> None:
     for _ in range(100):
         squares = slope = 0.0
         for j in range(V.shape[1]):
-            l2_j, metric = covariance.ridge(V, j, l2), delta + np.sqrt(V[H, j])
+            l2_j, metric = opauc.ridge(V, j, l2), delta + np.sqrt(V[H, j])
             pulled = metric + mu * V[D, j] * l2_j
             w = V[W, j] * (metric / pulled)
             squares += l2_j * w * w
@@ -117,7 +117,7 @@ def pull(V: Float, delta: float, l2: L2) -> None:
         mu += excess * squares / slope
     for j in range(V.shape[1]):
         metric = delta + np.sqrt(V[H, j])
-        V[W, j] *= metric / (metric + mu * V[D, j] * covariance.ridge(V, j, l2))
+        V[W, j] *= metric / (metric + mu * V[D, j] * opauc.ridge(V, j, l2))
 
 
 @vectorised
@@ -210,7 +210,7 @@ class AdaOAM(CovarianceAUC):
 
     def _start(self, n_features: int) -> State:
         precondition = bool(self.precondition)
-        return covariance.init(n_features, precondition, "AdaOAM", SLOTS + 1)
+        return opauc.init(n_features, precondition, "AdaOAM", SLOTS + 1)
 
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: State, how: bool

@@ -11,12 +11,30 @@ from aucmax.base.constraints import NON_NEGATIVE
 from aucmax.base.interfaces import PartialFit
 from aucmax.base.penalty import DEFAULT_L2, ridge_of_square_loss
 from aucmax.base.ranker import GRADIENT, LinearRanker, generator
+from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Rows, as_table, n_values
-from aucmax.online.divergence import WIDEST, score_deviation
 from aucmax.online.engine import L2, visit, weights
 from aucmax.online.engine.feature_table import SQ
 from aucmax.online.engine.known_moments import fit_table
 from aucmax.storage.state import arrays, with_arrays
+
+# The losses aim at a margin of one. On the data sets of the tests and benchmarks the
+# standard deviation is below ten, and 35 with raw features and constant steps.
+WIDEST = 1e4
+
+
+@kernel
+def score_deviation(w: Float, table: Float, squares: int, n: Float) -> float:
+    """Return the class-balanced deviation of w·x for uncorrelated features."""
+    to_pos, to_neg = 0.5 / n[0], 0.5 / n[1]
+    total = 0.0
+    for j in range(w.shape[0]):
+        if w[j] != 0.0:
+            second = table[squares, j] * to_pos + table[squares + 1, j] * to_neg
+            unit = w[j] * np.sqrt(second)
+            total += unit * unit
+    return np.sqrt(total)
+
 
 _PIECE = 1 << 16  # rows ordered at a time, to limit memory
 _LARGEST_INTERCEPT = 1e12  # relative to scores: four of their digits are left

@@ -45,7 +45,7 @@ Deviations from the paper, none of which moves the minimum:
   the weights returned are inside.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,14 +53,423 @@ from sklearn.utils._param_validation import StrOptions
 
 from aucmax.base.class_moments import ClassMoments
 from aucmax.base.constraints import COUNT, NON_NEGATIVE, POSITIVE
-from aucmax.core.rows import Float, Rows
-from aucmax.online import fsauc_stages as stages
-from aucmax.online import fsauc_steps as steps
+from aucmax.core.jit import inlined, kernel
+from aucmax.core.rows import Float, Rows, entry, rowwise, stored
+from aucmax.online import engine
 from aucmax.online.base import OnlineAUC
-from aucmax.online.engine import Stream, Visit
-from aucmax.online.engine.statistics import class_balance, effective_width, rows_seen
-from aucmax.online.fsauc_stages import ETA, LENGTH, PLANNED
-from aucmax.online.fsauc_steps import CAPPED, EXPLICIT, IMPLICIT, State
+from aucmax.online.engine import Stream, Table, Visit
+from aucmax.online.engine import statistics as stats
+from aucmax.online.engine.centred_rows import others, seen
+from aucmax.online.engine.feature_table import average_part, norms, rebase
+from aucmax.online.engine.statistics import (
+    average_weight,
+    class_balance,
+    effective_width,
+    rows_seen,
+)
+from aucmax.online.solam import clip, l1_threshold, project_weights, saddle_gradient
+
+FIRST = 16.0  # effective rows in the first stage of a stream
+_PATIENCE = 4.0  # effective rows per feature with full steps
+BETA0 = 9.0  # 1 + 8 κ²
+
+# Slots of State.z: steps, in all and in this stage; the stage, from 1; number of
+# planned stages, and the length of one, or of an unplanned one in effective rows; the
+# radii r and D; β; r and the step size η relative to the first stage; the variables a,
+# b and α, and their starts; the factor s of the weights, w = w₁ + s W; ‖w - w₁‖²;
+# whether ‖w‖₁ is tracked, and its bound if it is, else ‖w₁‖₁; the largest norm of a
+# row; as printed Σ a and Σ b. (Σ s is the weight of the average, in the table.)
+T, DONE, STAGE, PLANNED, LENGTH, BALL, DUAL, BETA, FALL, ETA = range(10)
+A, B, ALPHA, A1, B1, ALPHA1, SCALE, REACH, NEAR, SIZE, KAPPA, SUM_A, SUM_B = range(
+    10, 23
+)
+
+
+@kernel
+def plan(n: float, balance: float, width: float) -> tuple[float, float, float]:
+    """Return the number of stages for ``n`` rows, the length of one, and the first η.
+
+    ``balance`` is 4p(1 - p): stages are longer if positives are rare.
+    """
+    effective = max(balance * n, 2.0)
+    m = np.floor(0.5 * np.log2(2.0 * effective / np.log2(effective))) - 1.0
+    m = max(m, 1.0)
+    length = np.ceil(n / m)
+    return m, length, 1.0 / np.sqrt(1.0 + balance * length / (_PATIENCE * width))
+
+
+def printed_plan(n: int) -> tuple[float, float]:
+    """Return m (at least one) and n₀ of the paper's Algorithm 1."""
+    m = max(int(0.5 * np.log2(2.0 * n / np.log2(max(n, 2)))) - 1, 1)
+    return float(m), float(n // m)
+
+
+@inlined
+def finished(z: Float, done: float, balance: float) -> bool:
+    """Return whether the stage is complete after ``done`` steps."""
+    if z[STAGE] <= z[PLANNED]:
+        return done >= z[LENGTH]
+    # The half keeps rounding from deciding when all of these are round numbers.
+    return balance * (done + 0.5) >= z[LENGTH]
+
+
+@inlined
+def next_stage(
+    z: Float,
+    t: float,
+    done: float,
+    balance: float,
+    width: float,
+    variance: float,
+    printed: bool,
+) -> None:
+    """Set r, D, β, η and the length for the stage after this one.
+
+    ``t`` and ``done`` are the steps so far and of this stage, ``balance`` is 4p(1 - p),
+    ``variance`` that of the new α.
+    """
+    before = z[FALL]
+    if z[STAGE] >= z[PLANNED]:
+        z[LENGTH] = 2.0 * (balance * done if z[STAGE] == z[PLANNED] else z[LENGTH])
+    if printed:
+        z[FALL] = 0.5 * before
+    elif z[STAGE] < z[PLANNED]:
+        law = 1.0 / np.sqrt(1.0 + balance * t / width)
+        z[FALL] = min(max(law, 0.5 * before), before)
+    else:
+        law = 1.0 / np.sqrt(1.0 + balance * t / (_PATIENCE * width))
+        z[FALL] = min(law, before)
+    z[BALL] *= z[FALL] / before
+    beta = BETA0 + 2.0 * variance / (z[BALL] * z[BALL])
+    z[ETA] *= min(z[FALL] / before * np.sqrt(beta / z[BETA]), 1.0)
+    z[BETA] = beta
+    z[DUAL] = 2.0 * np.sqrt(2.0) * z[BALL] + 3.0 * np.sqrt(variance)
+    z[STAGE] += 1.0
+
+
+@kernel
+def arrive(table: Table, start: Float, of_weights: float, of_past: float) -> None:
+    """Replace the weights by the mean of the stage; O(d)."""
+    w, u, scales = engine.weights(table), average_part(table), engine.scales(table)
+    for j in range(w.shape[0]):
+        w[j] = start[j] * scales[j] + (of_weights * w[j] - of_past * u[j])
+
+
+@kernel
+def depart(table: Table, start: Float) -> None:
+    """Start a stage from the weights; O(d)."""
+    w, u, scales = engine.weights(table), average_part(table), engine.scales(table)
+    for j in range(w.shape[0]):
+        start[j] = w[j] / scales[j] if scales[j] > 0.0 else 0.0
+        w[j] = u[j] = 0.0
+
+
+@inlined
+def magnitude(table: Table, start: Float, j: int, factor: float) -> float:
+    """Return |w₁ + factor W|/√D of feature ``j``, zero if it has no scale."""
+    unit, first = np.sqrt(engine.scales(table)[j]), start[j]
+    w = engine.weights(table)[j]
+    return abs(first * unit + factor * w / unit) if unit > 0.0 else 0.0
+
+
+@kernel
+def magnitudes(table: Table, start: Float, factor: float) -> Float:
+    """Return the magnitudes of all features; O(d)."""
+    found = np.zeros(start.shape[0])
+    for j in range(start.shape[0]):
+        found[j] = magnitude(table, start, j, factor)
+    return found
+
+
+@kernel
+def shrink(
+    table: Table, start: Float, factor: float, ridge: float, threshold: float
+) -> None:
+    """Soft-threshold the weights at unit scale, and shrink them; O(d)."""
+    past = average_weight(table)
+    weights, u, scales = (
+        engine.weights(table),
+        average_part(table),
+        engine.scales(table),
+    )
+    for j in range(weights.shape[0]):
+        w = start[j] * scales[j] + factor * weights[j]
+        soft = np.sign(w) * max(abs(w) - threshold * np.sqrt(scales[j]), 0.0)
+        change = (soft / (1.0 + ridge * scales[j]) - w) / factor
+        weights[j] += change
+        u[j] += past * change
+
+
+CAPPED, IMPLICIT, EXPLICIT = range(3)
+
+_SLACK = 1.01  # factor by which the weights may exceed the l1 ball
+_SMALL = 0.1  # a factor of the weights below this is multiplied out
+_PACE = 0.25  # largest step of a, b and α that w can follow
+
+
+class State(NamedTuple):
+    """State of the learner; updated in place."""
+
+    table: Table  # its weights are relative to the start of the stage
+    start: Float  # (d,) w₁ / D, so that it follows the scales
+    z: Float  # (23,) slots above
+
+
+def init(n_features: int, precondition: bool, radius: float) -> State:
+    """Return the state before the first row."""
+    z = np.zeros(23)
+    z[LENGTH] = FIRST
+    z[STAGE] = z[FALL] = z[ETA] = z[SCALE] = 1.0
+    z[BALL] = 2.0 * np.sqrt(3.0) * radius  # 2R √(1 + 2κ²)
+    z[DUAL] = 2.0 * np.sqrt(2.0) * z[BALL]
+    z[BETA] = BETA0
+    return State(engine.empty(n_features, precondition), np.zeros(n_features), z)
+
+
+@inlined
+def guarded(rule: int, step: float, curvature: float) -> float:
+    """Return a step that does not overshoot the minimum along it, by ``rule``."""
+    if rule == CAPPED:
+        return step / max(step * curvature, 1.0)
+    if rule == IMPLICIT:
+        return step / (1.0 + step * curvature)
+    return step
+
+
+@rowwise
+def start_row(X: Rows, i: int, table: Table, how: Visit, start: Float) -> float:
+    """Return the score of row ``i`` by the weights at the start of the stage."""
+    s, scales = 0.0, engine.scales(table)
+    for k in stored(X, i):
+        j, x, _ = seen(X, i, k, table.ref)
+        s += start[j] * (scales[j] * x)
+    for m in others(X, how.listed):
+        j = how.listed[m]
+        s -= start[j] * (scales[j] * table.ref[j])
+    return s
+
+
+@rowwise
+def reach_row(
+    X: Rows, i: int, table: Table, how: Visit, start: Float, scale: float
+) -> float:
+    """Return Σ |w|/√D over the features that a step along row ``i`` moves."""
+    s = 0.0
+    for k in stored(X, i):
+        j, x = entry(X, i, k)
+        size = magnitude(table, start, j, scale)
+        s += size if (x != 0.0) & (table.ref[j] == 0.0) else 0.0
+    for m in range(how.listed[0]):
+        s += magnitude(table, start, how.listed[m + 1], scale)
+    return s
+
+
+@kernel
+def start_stage(
+    state: State,
+    how: Visit,
+    n_expected: float,
+    printed: bool,
+    radius: float,
+    t: float,
+    done: float,
+    kappa: float,
+    pq: float,
+) -> tuple[float, float, float, float]:
+    """Start a stage from the mean of the last one; return a, b, α and ‖w‖₁."""
+    table, start, z = state
+    arrive(table, start, stats.average_weight(table) / done, 1.0 / done)
+    stats.clear_penalty(table)
+    stats.restart_average(table)
+    if stats.is_stale(table):
+        engine.renew(table, how)
+    project_weights(table, radius)
+    squares, size = norms(table)
+    a, b = engine.class_scores(table)
+    a, b = clip(a, radius * kappa), clip(b, radius * kappa)
+    alpha = clip(b - a, 2.0 * radius * kappa)
+    if printed:
+        a, b = z[SUM_A] / done, z[SUM_B] / done
+    z[A1], z[B1], z[ALPHA1] = a, b, alpha
+    z[SUM_A] = z[SUM_B] = 0.0
+    depart(table, start)
+    known = n_expected < 0.0
+    variance = 0.0 if known else squares / max(pq * stats.rows_seen(table), 0.5)
+    width = stats.effective_width(table)
+    next_stage(z, t, done, 4.0 * pq, width, variance, printed)
+    return a, b, alpha, size
+
+
+@kernel
+def update(
+    X: Rows,
+    y: Float,
+    order: NDArray[np.int64],
+    state: State,
+    how: Visit,
+    n_expected: float,
+    eta0: float,
+    printed: bool,
+    rule: int,
+    radius: float,
+) -> None:
+    """Run Algorithm 1 over the rows ``order`` of ``X``.
+
+    ``n_expected`` is the length of a stream, zero if it is unknown; in ``fit`` it is
+    negative.
+    """
+    table, start, z = state
+    t, done, kappa = z[T], z[DONE], z[KAPPA]
+    a, b, alpha = z[A], z[B], z[ALPHA]
+    scale, reach = z[SCALE], z[REACH]
+    near, size = z[NEAR] != 0.0, z[SIZE]
+    p, slack = stats.class_prior(table), 1.0 if printed else _SLACK
+    pq = p * (1.0 - p)
+    for k in range(order.shape[0]):
+        i = order[k]
+
+        if t > 0.0 and done > 0.0 and finished(z, done, 4.0 * pq):
+            a, b, alpha, size = start_stage(
+                state, how, n_expected, printed, radius, t, done, kappa, pq
+            )
+            scale, near, reach, done = 1.0, False, 0.0, 0.0
+
+        changes = near and n_expected >= 0.0  # in a stream, rows rescale features
+        if changes:
+            size -= reach_row(X, i, table, how, start, scale)
+        news = engine.learn(X, y, i, table, how)
+        reach = max(reach + scale * scale * news.d_squares, 0.0)
+        if changes:
+            size += reach_row(X, i, table, how, start, scale)
+        if not news.ready:
+            done += 1.0 if printed else 0.0  # a step without a move
+            continue
+        p = stats.class_prior(table)
+        pq = p * (1.0 - p)
+        # Coordinates may change in the first stage, which starts at zero.
+        if news.stale and z[STAGE] == 1.0:
+            shift = scale * engine.renew(table, how)
+            a, b = a + shift, b + shift
+            reach = scale * scale * norms(table)[0]
+            if n_expected >= 0.0 and not printed:
+                replan(z, t + 1.0, table, n_expected)
+
+        # Gradient of F at this row: the one of w is along x.
+        v, x_x, _, _ = engine.look_row(X, i, table, how)
+        s = scale * v
+        if z[STAGE] > 1.0:
+            s += start_row(X, i, table, how, start)
+        t += 1.0
+        eta = z[ETA] * eta0 * stats.weight_of(y, i, table)
+        share, g, g_alpha = saddle_gradient(y[i] > 0.0, s, a, b, alpha, p)
+        g_alpha -= 2.0 * pq * alpha
+        unit = 1.0 if printed else stats.mean_norm(table)  # of squared norms
+        gamma = eta / unit
+        c = -guarded(rule, gamma, share * x_x) * g
+        pace = eta if rule == EXPLICIT else min(eta, _PACE)
+        follow = guarded(rule, pace, share) * share
+
+        if printed:  # the mean takes the variables before their step
+            stats.add_to_average(table, scale)
+            z[SUM_A] += a
+            z[SUM_B] += b
+
+        # Step down in (w, a, b), up in alpha.
+        a += follow * (s - a) if y[i] > 0.0 else 0.0
+        b += follow * (s - b) if y[i] < 0.0 else 0.0
+        alpha += guarded(rule, pace, 2.0 * pq) * g_alpha
+        if near:
+            size -= reach_row(X, i, table, how, start, scale)
+        engine.move_row(X, i, table, how, c / scale)
+        if near:
+            size += reach_row(X, i, table, how, start, scale)
+        reach = max(reach + c * (2.0 * scale * v + c * x_x), 0.0)
+
+        # Projections. Mostly a bound shows that w is inside the l1 ball.
+        kappa = max(kappa, np.sqrt(max(x_x, 0.0)))
+        if not near and size + np.sqrt(start.shape[0] * reach) > 0.5 * radius:
+            size = np.sum(magnitudes(table, start, scale))
+            near = True
+        if near and size > slack * radius:
+            found = magnitudes(table, start, scale)
+            size = np.sum(found)
+            if size > slack * radius:
+                tau = l1_threshold(found, radius)
+                shrink(table, start, scale, 0.0, tau)
+                size = np.sum(magnitudes(table, start, scale))
+                reach = scale * scale * norms(table)[0]
+        a, b = clip(a, radius * kappa), clip(b, radius * kappa)
+        alpha = clip(alpha, 2.0 * radius * kappa)
+        reach_alpha = z[DUAL] * np.sqrt(unit)
+        alpha = z[ALPHA1] + clip(alpha - z[ALPHA1], reach_alpha)
+        d_a, d_b = a - z[A1], b - z[B1]
+        distance = np.sqrt(reach + (d_a * d_a + d_b * d_b) / unit)
+        if distance > z[BALL]:
+            back = z[BALL] / distance
+            scale *= back
+            reach *= back * back
+            a, b = z[A1] + back * d_a, z[B1] + back * d_b
+            if near:
+                size = back * size + (1.0 - back) * radius  # a bound: w₁ is inside
+            if scale < _SMALL:
+                rebase(table, scale)
+                scale = 1.0
+
+        # The mean, the proximal map of the penalty, and exact norms.
+        if not printed:
+            stats.add_to_average(table, scale)
+        done += 1.0
+        if engine.falls_due(table, how, pq * gamma):
+            if how.l2.plain > 0.0:
+                ridge = how.l2.plain * stats.penalty_due(table)
+                shrink(table, start, scale, ridge, 0.0)
+            stats.clear_penalty(table)
+            reach = scale * scale * norms(table)[0]
+            size = np.sum(magnitudes(table, start, scale if near else 0.0))
+            if n_expected >= 0.0 and z[STAGE] == 1.0 and not printed:
+                replan(z, t, table, n_expected)
+    z[T], z[DONE], z[KAPPA] = t, done, kappa
+    z[A], z[B], z[ALPHA] = a, b, alpha
+    z[SCALE], z[REACH] = scale, reach
+    z[NEAR], z[SIZE] = near * 1.0, size
+
+
+@inlined
+def replan(z: Float, t: float, table: Table, n_expected: float) -> None:
+    """Plan the stages of a stream from what is known at its step ``t``."""
+    before = stats.rows_seen(table) - t  # rows before both classes were seen
+    left = max(n_expected - before, 1.0)
+    number, length, eta = plan(
+        left, stats.class_balance(table), stats.effective_width(table)
+    )
+    known = n_expected > 0.0
+    z[PLANNED] = number if known else 0.0
+    z[LENGTH] = length if known else FIRST
+    z[ETA] = eta if known else z[ETA]
+
+
+def weights(state: State, radius: float) -> tuple[Float, float]:
+    """Return the weights and the intercept.
+
+    The weights are the mean of the stage; until it is complete, they are combined with
+    its start, the mean of the stage before.
+    """
+    table, start, z = state
+    if not table.n.all():  # no row of the second class yet
+        return np.zeros(len(start)), 0.0
+    share = 1.0
+    if z[STAGE] > 1.0:
+        length = z[LENGTH]
+        if z[STAGE] > z[PLANNED]:
+            length /= 4.0 * float(np.prod(table.n / table.n.sum()))
+        share = min(2.0 * z[DONE] / (length + z[DONE]), 1.0)
+    share /= z[DONE]
+    mean = table._replace(feat=table.feat.copy())
+    arrive(mean, start, share * stats.average_weight(table), share)
+    project_weights(mean, radius)
+    w = engine.weights(mean)
+    return w, engine.threshold(w, table)
+
 
 STEPS = {"capped": CAPPED, "implicit": IMPLICIT, "explicit": EXPLICIT}
 
@@ -178,11 +587,9 @@ class FSAUC(OnlineAUC):
         return _NO_BALL if self.radius is None else min(float(self.radius), _NO_BALL)
 
     def _start(self, n_features: int) -> State:
-        state = steps.init(n_features, bool(self.precondition), self._radius())
+        state = init(n_features, bool(self.precondition), self._radius())
         if self.schedule == "printed" and self.n_expected is not None:
-            state.z[PLANNED], state.z[LENGTH] = stages.printed_plan(
-                int(self.n_expected)
-            )
+            state.z[PLANNED], state.z[LENGTH] = printed_plan(int(self.n_expected))
         return state
 
     def _begin(self, rows: Rows, moments: ClassMoments) -> State:
@@ -190,9 +597,9 @@ class FSAUC(OnlineAUC):
         z, table = state.z, state.table
         n = rows_seen(table) * self.max_iter
         if self.schedule == "printed":
-            z[PLANNED], z[LENGTH] = stages.printed_plan(int(n))
+            z[PLANNED], z[LENGTH] = printed_plan(int(n))
             return state
-        first = stages.plan(n, class_balance(table), effective_width(table))
+        first = plan(n, class_balance(table), effective_width(table))
         z[PLANNED], z[LENGTH], z[ETA] = first
         return state
 
@@ -207,7 +614,7 @@ class FSAUC(OnlineAUC):
         n = float(self.n_expected or 0.0) if isinstance(how, Stream) else -1.0
         printed, rule = self.schedule == "printed", STEPS[self.step]
         hyper = n, float(self.eta0), printed, rule, self._radius()
-        steps.update(X, y, order, state, how, *hyper)
+        update(X, y, order, state, how, *hyper)
 
     def _weights(self, state: State) -> tuple[Float, float]:
-        return steps.weights(state, self._radius())
+        return weights(state, self._radius())

@@ -44,11 +44,48 @@ from aucmax.online.engine import statistics as stats
 from aucmax.online.engine.feature_table import (
     norms,
     rebase,
+    soft_threshold,
     sum_of_iterates,
+    unit_magnitudes,
     unit_weight,
 )
 from aucmax.online.engine.step_sizes import INVSQRT, PRINTED, ROOT, step_at
-from aucmax.online.projections import clip, project_weights
+
+
+@inlined
+def clip(value: float, bound: float) -> float:
+    """Return the number nearest to ``value`` in [-bound, bound]."""
+    return min(max(value, -bound), bound)
+
+
+@kernel
+def l1_threshold(magnitudes: Float, radius: float) -> float:
+    """Return the soft threshold that brings Σ magnitudes down to ``radius``.
+
+    Zero if it is not above. Michelot's algorithm: numbers below the threshold drop out
+    and the threshold rises, until none drops out. A few rounds of O(d), and no sort to
+    compile.
+    """
+    threshold = -np.inf
+    kept = magnitudes.shape[0] + 1
+    while True:
+        total = 0.0
+        above = 0
+        for k in range(magnitudes.shape[0]):
+            if magnitudes[k] > threshold:
+                total += magnitudes[k]
+                above += 1
+        if above >= kept or above == 0:  # rounding must not add one again
+            return max(threshold, 0.0)
+        kept = above
+        threshold = (total - radius) / above
+
+
+@kernel
+def project_weights(table: Table, radius: float) -> None:
+    """Project the weights at unit scale on the l1 ball; O(d)."""
+    soft_threshold(table, l1_threshold(unit_magnitudes(table), radius))
+
 
 _SLACK = 1.01  # factor by which the weights may exceed the l1 ball
 _SMALL = 0.1  # a factor of the weights below this is multiplied out

@@ -27,8 +27,14 @@ Deviations from the thesis, none of which moves the minimum:
   to gradient steps, and J cannot rise;
 * an epoch after which J is higher (with a larger ``eta0`` than the default) is undone,
   and steps are halved.
+
+**Snapshots**, which SPDAM shares. A snapshot is one array: the weights w, the gradient
+of the loss there, and the centred scores of the rows. All three are affine in w, so an
+affine combination of snapshots is a snapshot, at no cost. The loss is quadratic: its
+minimum over the span of some snapshots follows from their gradients.
 """
 
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -37,15 +43,237 @@ from sklearn.utils._param_validation import StrOptions
 
 from aucmax.base.class_moments import ClassMoments
 from aucmax.base.constraints import COUNT
-from aucmax.core.jit import kernel
-from aucmax.core.rows import Float, Rows, mark_row, zeros_for
+from aucmax.core.jit import inlined, kernel
+from aucmax.core.rows import (
+    Float,
+    Rows,
+    as_table,
+    entry,
+    mark_row,
+    rowwise,
+    stored,
+    zeros_for,
+)
 from aucmax.online import engine
-from aucmax.online import quadratic_snapshots as snapshots
 from aucmax.online.base import BatchAUC
 from aucmax.online.engine import Known, Table, class_scores, look_row, scales, weights
-from aucmax.online.engine.centred_rows import score_row
+from aucmax.online.engine.centred_rows import add_row, others, score_row, seen
+from aucmax.online.engine.feature_table import class_means
+from aucmax.online.engine.known_moments import fit_table_to_ridge
 from aucmax.online.engine.statistics import mean_norm
-from aucmax.online.svrg_rows import MU, RARITY, draw, draw_evenly, prox_row
+
+MOVES = 2  # previous moves that a snapshot is combined with
+
+
+def empty_table(X: Rows, n_features: int) -> Table:
+    """Return an empty table in the layout of X."""
+    table = engine.empty(n_features, precondition=True)
+    return table._replace(feat=as_table(table.feat, X))
+
+
+def prepare_table(
+    X: Rows,
+    y: Float,
+    table: Table,
+    moments: ClassMoments,
+    l2: Float,
+    precondition: bool,
+) -> tuple[Float, Known]:
+    """Fit the table; return the half shares of the rows and how to visit them."""
+    fit_table_to_ridge(table, moments, l2, precondition)
+    return half_shares(y, moments.weight), engine.visit(X, table, False, True)
+
+
+def descend(
+    X: Rows,
+    share: Float,
+    table: Table,
+    how: Known,
+    penalty: tuple[Float, float],
+    max_iter: int,
+    tol: float,
+    run: Callable[[Float, int, int], int],
+    plain: bool = False,
+) -> tuple[Float, int, float]:
+    """Alternate rounds of steps and full gradients until the gradient is small.
+
+    ``run(snapshot, halvings, passes_left)`` takes the steps of a round from a snapshot
+    and returns its number of passes. A round after which J is higher is undone and
+    steps are halved. Without an l1 penalty, the next snapshot is the minimum over the
+    span of the last moves. ``plain`` omits both, as the pseudo-code does. Returns the
+    weights, the number of passes, and the residual relative to that at zero.
+    """
+    l2, l1 = penalty
+    d = len(table.ref)
+    zero = point = take(X, share, table, how)
+    scale = residual(zero, scales(table), l2, l1)
+    if scale == 0.0:  # zero is the minimum
+        return zero[:d].copy(), 1, 0.0
+    passes, halvings, left, moves = 0, 0, 1.0, list[Float]()
+    while passes < max_iter and left > tol:
+        passes += run(point, halvings, max_iter - passes)
+        if passes == max_iter:
+            return weights(table).copy(), passes, left
+        end = take(X, share, table, how)
+        passes += 1
+        if not plain and not rise(point, end, d, l2, l1) <= 0.0:
+            halvings += 1
+            continue
+        if not plain and l1 == 0.0:
+            end = lowest(end, [end - point, *moves], d, l2)
+        moves = [end - point, *moves][:MOVES]
+        point = end
+        left = residual(point, scales(table), l2, l1) / scale
+    return point[:d].copy(), passes, left
+
+
+def half_shares(y: Float, n: Float) -> Float:
+    """Return row weights, signed by class, that sum to ½ in each class."""
+    return 0.5 * (y / np.where(y > 0.0, n[0], n[1]))
+
+
+@kernel
+def measure(
+    X: Rows, share: Float, table: Table, how: Known, a: float, b: float, found: Float
+) -> None:
+    """Write the mean gradient of the loss, then the scores of all rows."""
+    ref, listed = table.ref, how.listed
+    d = ref.shape[0]
+    mu, score = found[:d].reshape((1, d)), found[d:]
+    for i in range(share.shape[0]):
+        if share[i] != 0.0:
+            score[i] = score_row(X, i, table, how)
+            if share[i] > 0.0:
+                g = 4.0 * (score[i] - b - 1.0)
+            else:
+                g = 4.0 * (score[i] - a + 1.0)
+            add_row(X, i, abs(share[i]) * g, mu, 0, ref, listed)
+
+
+def take(X: Rows, share: Float, table: Table, how: Known) -> Float:
+    """Return the snapshot at the weights of the table; a pass over the data."""
+    d = len(table.ref)
+    point = np.zeros(2 * d + len(share))
+    point[:d] = weights(table)
+    measure(X, share, table, how, *class_scores(table), point[d:])
+    return point
+
+
+def rise(start: Float, end: Float, d: int, l2: Float, l1: float) -> float:
+    """Return J(end) - J(start), by the mean of the slopes at both ends."""
+    u, v = start[:d], end[:d]
+    with np.errstate(over="ignore", invalid="ignore"):  # after divergence
+        slope = 0.5 * (start[d : 2 * d] + end[d : 2 * d] + l2 * (u + v))
+        return _dot(v - u, slope) + l1 * float(np.sum(np.abs(v) - np.abs(u)))
+
+
+def lowest(end: Float, moves: list[Float], d: int, l2: Float) -> Float:
+    """Return the snapshot of smallest J in ``end`` plus the span of ``moves``."""
+    w = [move[:d] for move in moves]
+    gradients = [move[d : 2 * d] + l2 * move[:d] for move in moves]
+    H = np.array([[_dot(u, g) for g in gradients] for u in w])
+    slopes = np.array([_dot(u, end[d : 2 * d] + l2 * end[:d]) for u in w])
+    unit = np.sqrt(np.maximum(np.diag(H), 0.0))
+    scale = np.divide(1.0, unit, out=np.zeros_like(unit), where=unit > 0.0)
+    # Nearly parallel moves count as one.
+    inverse = np.linalg.pinv(H * np.outer(scale, scale), rcond=1e-10)
+    for length, move in zip(-scale * (inverse @ (scale * slopes)), moves, strict=True):
+        end = end + length * move
+    return end
+
+
+def residual(point: Float, scale: Float, l2: Float, l1: float) -> float:
+    """Return the norm of a proximal step along every feature, at unit scale."""
+    d = len(scale)
+    w, step = point[:d], 0.25 * scale  # one over the curvature along a feature
+    ahead = w - step * (point[d : 2 * d] + l2 * w)
+    move = w - np.sign(ahead) * np.maximum(np.abs(ahead) - l1 * step, 0.0)
+    unit = np.divide(move, np.sqrt(step), out=np.zeros(d), where=step > 0.0)
+    return float(np.sqrt(_dot(unit, unit)))
+
+
+def _dot(u: Float, v: Float) -> float:
+    """Return u·v, the same bits for any number of threads."""
+    return float(np.sum(u * v))
+
+
+# Slots of pull, what each step on a feature adds: the mean gradient over P, and 1/P.
+MU, RARITY = range(2)
+
+
+@inlined
+def prox(
+    table: Table, pull: Float, j: int, g: float, eta: float, l2: Float, l1: float
+) -> float:
+    """Return the change of weight ``j`` in a proximal step down the gradient ``g``."""
+    step, old = eta * scales(table)[j], weights(table)[j]
+    w = old - step * (g + pull[MU, j])
+    share = step * pull[RARITY, j]
+    w -= min(max(w, -l1 * share), l1 * share)
+    return w / (1.0 + l2[j] * share) - old
+
+
+@rowwise
+def prox_row(
+    X: Rows,
+    i: int,
+    table: Table,
+    how: Known,
+    pull: Float,
+    c: float,
+    eta: float,
+    l2: Float,
+    l1: float,
+) -> tuple[float, float]:
+    """Take a proximal step on the features of row ``i``; return the changes of a and b.
+
+    Down the gradient c x̃ + pull[MU], in the metric of D, then the proximal map of
+    pull[RARITY] times the penalty ½ Σ l2_j w_j² + l1 ‖w‖₁. Features with a reference
+    point are part of every row.
+    """
+    w, scale, ref = weights(table), scales(table), table.ref
+    a = b = 0.0
+    for k in stored(X, i):
+        j, value = entry(X, i, k)
+        _, x, r = seen(X, i, k, ref)
+        along = -eta * scale[j] * (c * x)
+        change = prox(table, pull, j, c * x, eta, l2, l1)
+        change = change if r == ref[j] else along  # the rest follows below
+        change = change if (value != 0.0) | (r != 0.0) else 0.0
+        m_pos, m_neg = class_means(table, j)
+        w[j] += change
+        a += change * m_pos
+        b += change * m_neg
+    for m in others(X, how.listed):
+        j = how.listed[m]
+        change = prox(table, pull, j, -c * ref[j], eta, l2, l1)
+        m_pos, m_neg = class_means(table, j)
+        w[j] += change
+        a += change * m_pos
+        b += change * m_neg
+    return a, b
+
+
+def draw(chance: Float, m: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """Return m rows by systematic sampling, in random order.
+
+    Each row is drawn as often as expected, up to rounding. Shuffling separates the
+    draws of a heavy row: steps at equal rows in a row would make one too long a step.
+    """
+    present = np.flatnonzero(chance)  # rows of weight zero are ignored
+    n = len(present)
+    upto = np.cumsum(chance[present])
+    points = (np.arange(m) + rng.uniform(size=m)) * (upto[-1] / m)
+    drawn: NDArray[np.int64] = present[np.minimum(np.searchsorted(upto, points), n - 1)]
+    rng.shuffle(drawn)
+    return drawn
+
+
+def draw_evenly(chance: Float, m: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """Return m rows, drawn with replacement."""
+    present = np.flatnonzero(chance)
+    return present[rng.randint(len(present), size=m)]
+
 
 # Slots of pull before P is known: the sums that make it up.
 EVEN, HEAVY = range(2)
@@ -61,7 +289,7 @@ class State(NamedTuple):
     """State of the solver; updated in place."""
 
     table: Table
-    pull: Float  # (2, d) slots in aucmax.online.svrg_rows
+    pull: Float  # (2, d) slots MU, RARITY
     score: Float  # (rows,) centred scores of the snapshot
     step: Float  # (rows,) 4 over the excess probability of a row
     z: Float  # (4,) slots above
@@ -69,7 +297,7 @@ class State(NamedTuple):
 
 def init(X: Rows, n_samples: int, n_features: int) -> State:
     """Return the state before the moments are known; zero is the first snapshot."""
-    table = snapshots.empty_table(X, n_features)
+    table = empty_table(X, n_features)
     rows = np.zeros(n_samples), np.zeros(n_samples)
     return State(table, zeros_for(X, 2, n_features), *rows, np.zeros(4))
 
@@ -257,7 +485,7 @@ class SVRGAUC(BatchAUC):
         state = init(X, len(y), self.n_features_in_)
         printed = self.schedule == "printed"
         l2, l1, table = self._ridge(moments), float(self.l1), state.table
-        share, _ = snapshots.prepare(X, y, table, moments, l2, not printed)
+        share, _ = prepare_table(X, y, table, moments, l2, not printed)
         chance, curvature = (
             prepare_printed(share, state) if printed else prepare(X, share, state)
         )
@@ -278,6 +506,6 @@ class SVRGAUC(BatchAUC):
                 )
             return -(-m // n)
 
-        return snapshots.descend(
+        return descend(
             X, share, table, how, (l2, l1), self.max_iter, tol, run, plain=printed
         )

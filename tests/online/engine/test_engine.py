@@ -12,7 +12,7 @@ from scipy import sparse
 from aucmax import SPAM
 from aucmax.core import jit
 from aucmax.core.rows import as_rows, as_table, n_rows
-from aucmax.online import engine, fsauc_steps, solam, spam, svrg_rows
+from aucmax.online import engine, fsauc, solam, spam, svrg
 from aucmax.online.engine import centred_rows as centred
 from aucmax.online.engine import feature_table as table
 from aucmax.online.engine import pair_rows
@@ -143,8 +143,8 @@ RIDGE = np.random.default_rng(7).random(139)
 def prox_row(x, t):
     feat = t.feat
     step = 0.3 * feat[D]
-    w = feat[W] - step * (-0.4 * (x - t.ref) + PULL[svrg_rows.MU])
-    share = step * PULL[svrg_rows.RARITY]
+    w = feat[W] - step * (-0.4 * (x - t.ref) + PULL[svrg.MU])
+    share = step * PULL[svrg.RARITY]
     w = np.sign(w) * np.maximum(np.abs(w) - 0.05 * share, 0.0) / (1.0 + RIDGE * share)
     change = np.where((x != 0.0) | (t.ref != 0.0), w - feat[W], 0.0)
     feat[W] += change
@@ -173,9 +173,9 @@ CALLS = {
     count_in: lambda X, i, t, how: centred.count_in(X, i, 1.7, 1, t, how),
     rescale_row: lambda X, i, t, how: rescaled(X, i, t, how, 0.01, True),
     sum_row: lambda X, i, t, how: solam.sum_row(X, i, t, how),
-    start_row: lambda X, i, t, how: fsauc_steps.start_row(X, i, t, how, START),
-    reach_row: lambda X, i, t, how: fsauc_steps.reach_row(X, i, t, how, START, 0.7),
-    prox_row: lambda X, i, t, how: svrg_rows.prox_row(
+    start_row: lambda X, i, t, how: fsauc.start_row(X, i, t, how, START),
+    reach_row: lambda X, i, t, how: fsauc.reach_row(X, i, t, how, START, 0.7),
+    prox_row: lambda X, i, t, how: svrg.prox_row(
         X, i, t, how, PULL, -0.4, 0.3, RIDGE, 0.05
     ),
     raw_move_row: lambda X, i, t, how: pair_rows.raw_move_row(X, i, t, 0.6),
