@@ -1,7 +1,7 @@
 """The bytes of model files: safetensors with a JSON header and a checksum.
 
 The checksum is the SHA-256 of all bytes of the file, with zeros in place of the
-checksum itself. Files without one, as earlier versions wrote them, are read too.
+checksum itself.
 """
 
 import hashlib
@@ -98,7 +98,7 @@ def _check_digest(path: Path, metadata: dict[str, str]) -> None:
     if other := metadata.keys() - {_HEADER, _DIGEST}:
         raise ValueError(f"its metadata have an unknown key {min(other)!r}.")
     if _DIGEST not in metadata:
-        return
+        raise ValueError("it has no checksum.")
     found = metadata[_DIGEST]
     place, unknown = _place(found), _place(_UNKNOWN)
     with open(path, "rb") as file:

@@ -47,7 +47,7 @@ def leaderboard(
     if trees is not None and trees.refits:
         entries = _with_trees(entries, trees, share)
     entries.sort(key=lambda entry: (not entry.running, entry.behind))
-    if not blend.totals[0]:  # a model of version 0.1.0 that has not learnt since
+    if not blend.totals[0]:  # before the end of the first block
         return entries
     auc, se = float(blend.means()[0]), float(blend.errors()[0])
     best = min(e.behind for e in entries if e.running and e.member != NAME)
