@@ -28,7 +28,7 @@ from scipy.special import expit, logsumexp, softmax
 from sklearn.model_selection import StratifiedKFold
 
 from aucmax import AUCClassifier
-from aucmax.blend.blending import blend_weights
+from aucmax.blend.combine import blend_weights
 from aucmax.metrics import auc, confusion_at, partial_auc, precision_at, tpr_at
 from bench import lines_of
 from real_tables import FOLDER, as_categories, load

@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 
 from aucmax import AUCClassifier
-from aucmax.blend.honest_splits import time_of_rows
+from aucmax.blend.honest import time_of_rows
 from aucmax.metrics import auc
 from bench import lines_of
 from real_tables import FOLDER, labelled_table

@@ -40,7 +40,7 @@ from scipy.special import expit, ndtr, ndtri
 from sklearn.ensemble import ExtraTreesClassifier
 
 from aucmax import BAM, AUCClassifier, metrics
-from aucmax.blend import uncertainty
+from aucmax.blend import combine as uncertainty
 from aucmax.blend.boosting import BoostedTrees
 from aucmax.metrics import auc, auc_interval, cv_auc_interval
 

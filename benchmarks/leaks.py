@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from aucmax.blend.layout import RowLayout
 from aucmax.blend.leaks import Leak, table_leaks
-from aucmax.blend.row_layout import RowLayout
 from aucmax.blend.table_input import encode_table, first_columns
 from aucmax.tables.structure import find_structure
 from real_tables import FOLDER, labelled_table

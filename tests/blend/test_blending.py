@@ -8,9 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import TimeSeriesSplit
 
 from aucmax import BAM
-from aucmax.blend.blending import blend_weights
 from aucmax.blend.boosting import BoostedTrees
-from aucmax.blend.columns import FeatureView, TableRows
+from aucmax.blend.combine import blend_weights
 from aucmax.blend.crossfit import (
     Member,
     TrainingRows,
@@ -18,6 +17,7 @@ from aucmax.blend.crossfit import (
     score_with,
     split_rows,
 )
+from aucmax.blend.layout import FeatureView, TableRows
 from helpers.data import gaussian
 
 

@@ -5,10 +5,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from aucmax.blend.columns import FeatureView, TableRows
 from aucmax.blend.default_members import default_team
-from aucmax.blend.integer_codes import IntegerCodes
-from aucmax.blend.row_layout import RowLayout
+from aucmax.blend.layout import FeatureView, IntegerCodes, RowLayout, TableRows
 
 RNG = np.random.default_rng(0)
 N = 300

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from aucmax import BAM, AUCClassifier
-from aucmax.blend.honest_splits import Design, few_blocks, time_splits
+from aucmax.blend.honest import Design, few_blocks, time_splits
 
 RNG = np.random.default_rng(0)
 N = 600

@@ -10,7 +10,7 @@ from scipy import stats
 
 import aucmax
 from aucmax import BAM, AUCClassifier
-from aucmax.blend.honest_splits import Design, time_of_rows, time_splits
+from aucmax.blend.honest import Design, time_of_rows, time_splits
 from aucmax.blend.leaks import find_leaks
 from aucmax.core.validation import DataWarning
 from aucmax.metrics import auc_interval

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from aucmax import BAM, AUCClassifier
-from aucmax.blend.reasons import contributions, largest
+from aucmax.blend.explain import contributions, largest
 
 
 def test_contributions_of_a_linear_score_are_exact():

@@ -10,14 +10,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import ShuffleSplit, TimeSeriesSplit
 
 from aucmax import BAM, AUCClassifier
-from aucmax.blend.combine import _calibrate
-from aucmax.blend.crossfit import split_rows
-from aucmax.blend.uncertainty import (
+from aucmax.blend.combine import (
+    _calibrate,
     crossfit_interval,
     folds_depend,
     merge_duplicates,
     training_variance_share,
 )
+from aucmax.blend.crossfit import split_rows
 from aucmax.metrics import cv_auc_interval
 
 

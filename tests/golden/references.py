@@ -359,7 +359,7 @@ def flat(value: Any) -> Iterator[float]:
     """Yield all numbers of nested tuples, lists and arrays."""
     if value is None or isinstance(value, str):
         return
-    if np.ndim(value) == 0:
+    if not isinstance(value, tuple | list) and np.ndim(value) == 0:
         yield float(value)
         return
     for one in value:

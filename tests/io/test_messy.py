@@ -16,8 +16,7 @@ from aucmax.io.arrow_source import ArrowSource
 from aucmax.io.csv_source import CsvSource
 from aucmax.io.json_lines import JsonLinesSource
 from aucmax.io.recipe import check_recipe
-from aucmax.tables.label_values import _NUMBER
-from aucmax.tables.labels import Task
+from aucmax.tables.labels import _NUMBER, Task
 from aucmax.tables.number_formats import _READERS, find_notation
 from helpers.commands import invoke
 from helpers.frame_source import FrameSource

@@ -18,8 +18,7 @@ import aucmax
 from aucmax import OAM, SPAM, AUCStream
 from aucmax.online.engine.feature_table import NZ, SQ, SUM
 from aucmax.stream.blocks import block_length
-from aucmax.stream.limits import limit_values
-from aucmax.stream.members import Member
+from aucmax.stream.members import Member, limit_values
 from aucmax.stream.race import Race
 from aucmax.stream.serving import ServedScores
 from aucmax.stream.stream_state import StreamState

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from aucmax.stream import reservoir
-from aucmax.stream.reservoir import Reservoir
+from aucmax.stream import trees as reservoir
+from aucmax.stream.trees import Reservoir
 
 
 def signs(n, share, seed=0):

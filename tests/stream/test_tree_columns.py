@@ -5,10 +5,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from aucmax.stream import tree_columns
-from aucmax.stream.reservoir import Reservoir
-from aucmax.stream.tree_columns import ColumnForest, TreeColumns, TreeScore
-from aucmax.stream.tree_member import fit_forest
+from aucmax.stream import trees as tree_columns
+from aucmax.stream.trees import (
+    ColumnForest,
+    Reservoir,
+    TreeColumns,
+    TreeScore,
+    fit_forest,
+)
 
 # A number, a category of 60, a number, a category of 3, a category of 70.
 CATEGORY = np.repeat([-1, 0, -1, 1, 2], [1, 60, 1, 3, 70])

@@ -12,9 +12,8 @@ from scipy import sparse
 import aucmax
 from aucmax import AUCStream
 from aucmax.blend.forest import Forest
-from aucmax.stream import tree_member
-from aucmax.stream.reservoir import Reservoir
-from aucmax.stream.tree_member import TreeMember, fit_forest, next_n_trees
+from aucmax.stream import trees as tree_member
+from aucmax.stream.trees import Reservoir, TreeMember, fit_forest, next_n_trees
 from helpers.states import dump
 
 CLASSES = [False, True]

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from aucmax import BAM, AUCClassifier
-from aucmax.blend.honest_splits import group_of_rows
+from aucmax.blend.honest import group_of_rows
 from aucmax.blend.table_input import table_column
 from aucmax.metrics import auc_by_group
-from aucmax.report.monitoring import by_period
+from aucmax.report.summary import by_period
 from aucmax.tables.periods import MISSING, moments, periods, texts
 from aucmax.tables.structure import find_structure
 from aucmax.workflows.evaluate import Labels

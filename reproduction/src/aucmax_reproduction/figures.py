@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from aucmax.report.display import COLOURS, DASHES, take_literally
+from aucmax.report.displays import COLOURS, DASHES, take_literally
 from aucmax.storage.atomic import write_atomically
 from aucmax_reproduction.curves import Curve, Seconds
 

@@ -18,9 +18,14 @@ from scipy import sparse
 from sklearn.utils._param_validation import Interval
 
 from aucmax.base.ranker import generator
-from aucmax.blend.columns import TableRows, medians
 from aucmax.blend.forest import Forest
-from aucmax.blend.table_model import TableModel, category_codes, category_sizes
+from aucmax.blend.layout import (
+    TableModel,
+    TableRows,
+    category_codes,
+    category_sizes,
+    medians,
+)
 from aucmax.blend.target_encoding import TargetEncoding, fit_with_pairs
 from aucmax.core.rows import Float, Index
 from aucmax.storage.state import Spec, State, below, whole_numbers

@@ -1,7 +1,7 @@
 """AUCClassifier: a cross-fitted blend of linear, kernel and tree models.
 
 Each member is cross-fitted (:mod:`aucmax.blend.crossfit`). The out-of-fold scores
-determine the weights of the members (:mod:`aucmax.blend.blending`), the calibration of
+determine the weights of the members (:mod:`aucmax.blend.combine`), the calibration of
 probabilities and the AUC of the blend (:mod:`aucmax.blend.combine`).
 """
 
@@ -36,13 +36,17 @@ from aucmax.blend.default_members import (
     named_members,
 )
 from aucmax.blend.duplicates import count_duplicates
+from aucmax.blend.explain import held_out_samples, typical_rows
 from aucmax.blend.goal import reach
-from aucmax.blend.honest_estimate import HonestEstimate
-from aucmax.blend.honest_splits import Design, group_of_rows, time_of_rows, time_splits
-from aucmax.blend.importance import held_out_samples
+from aucmax.blend.honest import (
+    Design,
+    HonestEstimate,
+    group_of_rows,
+    time_of_rows,
+    time_splits,
+)
+from aucmax.blend.layout import RowLayout
 from aucmax.blend.leaks import warn_of_leaks
-from aucmax.blend.reasons import typical_rows
-from aucmax.blend.row_layout import RowLayout
 from aucmax.blend.table_input import (
     class_weighted,
     encode_table,
@@ -54,8 +58,8 @@ from aucmax.core.rows import Float
 from aucmax.goals import KINDS as GOALS
 from aucmax.goals import Goal
 from aucmax.goals import parse as parse_goal
+from aucmax.tables.labels import check_positive
 from aucmax.tables.periods import moments
-from aucmax.tables.positive_class import check_positive
 from aucmax.tables.structure import find_structure
 
 if TYPE_CHECKING:  # imports pyarrow

@@ -25,8 +25,7 @@ from sklearn.utils.validation import has_fit_parameter
 from aucmax.base.folds import Repeats, dealt, drawn
 from aucmax.base.ranker import Ranker
 from aucmax.blend.boosting import Boosting
-from aucmax.blend.columns import TableRows
-from aucmax.blend.table_model import TableModel
+from aucmax.blend.layout import TableModel, TableRows
 from aucmax.core.rows import Float, Index
 
 Progress = Callable[[str, int, int], None]  # member, models fitted, models in total

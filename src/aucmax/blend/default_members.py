@@ -7,7 +7,7 @@ from typing import Any
 
 from aucmax.blend.boosting import Boosting
 from aucmax.blend.crossfit import Member
-from aucmax.blend.row_layout import RowLayout
+from aucmax.blend.layout import RowLayout
 from aucmax.blend.target_encoded import TargetEncoded
 from aucmax.kernel.kernel_cv import KernelAUCCV
 from aucmax.linear.bam_cv import BAMCV

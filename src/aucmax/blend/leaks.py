@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.blend.columns import TableRows
+from aucmax.blend.layout import TableRows
 from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import DataWarning
 from aucmax.metrics._ranking import area, classes

@@ -9,8 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval
 
-from aucmax.blend.columns import TableRows
-from aucmax.blend.table_model import TableModel, category_codes, category_sizes
+from aucmax.blend.layout import TableModel, TableRows, category_codes, category_sizes
 from aucmax.blend.target_encoding import TargetEncoding, fit_with_pairs
 from aucmax.core.rows import Float
 from aucmax.storage.state import State, below, restore, whole_numbers

@@ -18,7 +18,7 @@ from aucmax.metrics._ranking import (
     exact,
     with_interval,
 )
-from aucmax.report.monitoring import Period, by_period
+from aucmax.report.summary import Period, by_period
 from aucmax.storage.atomic import check_writable, refuse_overwriting
 from aucmax.workflows.evaluate import Evaluation, ScoredRows, collect, evaluate
 from aucmax.workflows.kept_promise import GoalReport, goal_report

@@ -18,9 +18,8 @@ from aucmax.io.batch import Batch, Position
 from aucmax.io.compression import STDIN, expand
 from aucmax.io.table_source import TableSource
 from aucmax.tables.cells import is_date
-from aucmax.tables.column_kinds import Sample
+from aucmax.tables.column_kinds import PART, Sample, samples_of, spread_rows
 from aucmax.tables.frames import check_numbers, check_type
-from aucmax.tables.samples import PART, samples_of, spread_rows
 from aucmax.tables.schema import Schema, find
 
 PARQUET = (".parquet", ".pq")

@@ -11,9 +11,8 @@ import numpy as np
 from aucmax.io.batch import Position
 from aucmax.io.csv_rows import Rows, cut, fields_of, parse
 from aucmax.io.text import Reader
-from aucmax.tables.column_kinds import Sample
+from aucmax.tables.column_kinds import LOOKED_AT, Sample, samples_of
 from aucmax.tables.missing_values import MISSING
-from aucmax.tables.samples import LOOKED_AT, samples_of
 
 DELIMITERS = ",;\t|"
 _PARTS = 16  # parts of a file from which rows are sampled

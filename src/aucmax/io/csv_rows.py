@@ -17,8 +17,8 @@ import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
 from aucmax.core.jit import kernel
+from aucmax.tables.column_kinds import one_batch
 from aucmax.tables.missing_values import MISSING
-from aucmax.tables.samples import one_batch
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]

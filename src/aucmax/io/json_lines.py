@@ -22,9 +22,8 @@ from aucmax.io.batch import BadLine, Batch, Lines, Position
 from aucmax.io.table_source import TableSource
 from aucmax.io.text import BLOCK, Bytes, Text, empty_input
 from aucmax.tables.cells import TYPED
-from aucmax.tables.column_kinds import Sample
+from aucmax.tables.column_kinds import LOOKED_AT, Sample, one_batch, samples_of
 from aucmax.tables.frames import check_type, is_nested
-from aucmax.tables.samples import LOOKED_AT, one_batch, samples_of
 from aucmax.tables.schema import Schema, find
 
 _NEWLINE = ord("\n")

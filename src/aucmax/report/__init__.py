@@ -22,9 +22,8 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        from aucmax.report import curve_displays, result_displays
+        from aucmax.report import displays
     except ModuleNotFoundError as error:
         need = f"{name} needs matplotlib: pip install 'aucmax[plot]'"
         raise ImportError(need) from error
-    module = result_displays if hasattr(result_displays, name) else curve_displays
-    return getattr(module, name)
+    return getattr(displays, name)

@@ -1,6 +1,8 @@
 """The numbers of a report: measures of scored rows, in aggregated form.
 
 All measures come from :mod:`aucmax.metrics`; this module only collects them.
+
+Change over time: AUC and stability of the scores by period.
 """
 
 from collections.abc import Mapping
@@ -21,6 +23,7 @@ from aucmax.metrics.calibration import (
     calibration_curve,
     calibration_error,
     calibration_line,
+    stability_index,
 )
 from aucmax.metrics.comparison import AUCTest, auc_test
 from aucmax.metrics.curves import ROCBand, roc_band, tpr_at
@@ -36,8 +39,39 @@ from aucmax.metrics.decisions import (
 )
 from aucmax.metrics.groups import GroupAUCs, auc_by_group
 from aucmax.metrics.top import average_precision_interval, precision_interval, top
-from aucmax.report.monitoring import Period, by_period
+from aucmax.tables.periods import texts
 from aucmax.thresholds import Threshold, Verdict, verify
+
+
+class Period(NamedTuple):
+    """One period of time."""
+
+    name: str
+    rows: int
+    positives: int
+    auc: AUCInterval  # NaN if there are not rows of both classes
+    stability: float  # index of the scores against the first period
+
+
+def by_period(
+    positive: NDArray[np.bool_], score: Any, period: ArrayLike, level: float = 0.95
+) -> list[Period]:
+    """Compare periods of time; ``period`` has names of periods, which sort in order."""
+    names = texts(period)
+    found = auc_by_group(positive, score, names, level=level)
+    ordered = sorted(found.groups, key=lambda one: str(one.group))
+    first = score[names == ordered[0].group]
+    return [
+        Period(
+            str(one.group),
+            one.rows,
+            one.positives,
+            one.auc,
+            stability_index(first, score[names == one.group]).value,
+        )
+        for one in ordered
+    ]
+
 
 _ALERTS, _RATES = 160, 120  # positions of the slider by rows and by rates
 _CURVE = 300  # points of a drawn curve

@@ -3,7 +3,7 @@
 Every learner scores each block of rows before it learns them, so the race
 (:mod:`aucmax.stream.race`) needs no held-out rows. The model is a blend of the learners
 that may be the best and of trees that are refitted to a sample of the stream
-(:mod:`aucmax.stream.tree_member`). Its scores are calibrated log-odds
+(:mod:`aucmax.stream.trees`). Its scores are calibrated log-odds
 (:mod:`aucmax.stream.serving`).
 
 Learners are independent of each other, and blocks end at fixed rows of the stream. The
@@ -32,11 +32,11 @@ from aucmax.core.threads import in_threads
 from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import MATRIX, DataWarning, refuse_mask
 from aucmax.online.base import DivergenceError, visits
-from aucmax.stream.blended_score import BlendedScore
 from aucmax.stream.blocks import MAX_LENGTH, MIN_LENGTH, block_aucs, block_length
 from aucmax.stream.drift import Drift
 from aucmax.stream.leaderboard import StreamLeaderboardEntry, leaderboard
-from aucmax.stream.limits import limit_values
+from aucmax.stream.members import limit_values
+from aucmax.stream.serving import BlendedScore
 from aucmax.stream.stream_state import Cached, StreamState
 from aucmax.stream.table_chunks import (
     FIRST_ROWS,
@@ -54,7 +54,7 @@ from aucmax.stream.table_chunks import (
     is_table,
     rows_of,
 )
-from aucmax.tables.positive_class import check_positive
+from aucmax.tables.labels import check_positive
 
 _MIN_VALUES_FOR_THREADS = 20_000  # learning fewer values takes less than a thread
 _MIN_SHARE = 2.0**-60  # of the weight that past rows keep after a block

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from aucmax.stream.race import Race
-from aucmax.stream.tree_member import NAME, TreeMember
+from aucmax.stream.trees import NAME, TreeMember
 
 BLEND = "blend"
 

@@ -1,24 +1,54 @@
-"""State of AUCStream: members, race, unfinished block; storage in model files."""
+"""State of AUCStream: members, race, unfinished block; storage in model files.
+
+Shapes of the arrays of AUCStream in model files.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aucmax.base.ranker import Ranker
 from aucmax.core.rows import Float
 from aucmax.storage.state import Spec, State, below, check_arrays, restore
-from aucmax.stream.blended_score import Blend, BlendedScore
-from aucmax.stream.candidates import candidates
+from aucmax.stream.blocks import MAX_LENGTH
 from aucmax.stream.drift import DriftMonitor
-from aucmax.stream.members import Member, resized
+from aucmax.stream.members import Member, candidates, resized
 from aucmax.stream.race import Race
-from aucmax.stream.serving import ServedScores
-from aucmax.stream.stored_arrays import Arrays, checked_arrays
+from aucmax.stream.serving import Blend, BlendedScore, ServedScores
 from aucmax.stream.table_chunks import FirstRows
-from aucmax.stream.tree_columns import Ints, TreeColumns
-from aucmax.stream.tree_member import TreeMember
+from aucmax.stream.trees import Ints, TreeColumns, TreeMember
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def checked_arrays(arrays: Arrays, count: int, n_features: int) -> Arrays:
+    """Return the arrays of ``count`` scores; raise a ValueError if they are invalid.
+
+    ``scored`` and ``signed`` are scores and signed weights of the unfinished block.
+    """
+    length = len(arrays["signed"])
+    new = ServedScores.start(count).arrays()
+    shapes = {name: array.shape for name, array in new.items()}
+    shapes |= {name: (count, *arrays[name].shape[1:2]) for name in ("pos", "neg")}
+    shapes |= {"recency": (6,), "most": (n_features,), "signed": (length,)}
+    shapes |= {"fill": (n_features,)} if "fill" in arrays else {}
+    shapes |= {"scored": (count + 1, length)}
+    shapes |= {"last": (n_features if arrays["last"].size else 0,)}
+    for name, shape in shapes.items():
+        array = arrays[name]
+        if array.shape != shape or not np.isfinite(array).all():
+            raise ValueError(
+                f"{name!r} has shape {array.shape}, expected {shape} and finite values."
+            )
+    if length >= MAX_LENGTH or not arrays["signed"].all():
+        raise ValueError("the unfinished block is too long or has rows of weight zero.")
+    if (arrays["most"] < 0.0).any():
+        raise ValueError("'most', the largest absolute values, has negative values.")
+    return arrays
+
 
 _ANY = Spec(finite=False)  # checked by checked_arrays
 

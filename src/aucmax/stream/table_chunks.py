@@ -153,7 +153,7 @@ class FirstRows(NamedTuple):
     def numbers(self) -> Any:
         """Return the rows of data frames of numbers as an array, else None."""
         from aucmax.tables.cells import numbers
-        from aucmax.tables.samples import one_batch
+        from aucmax.tables.column_kinds import one_batch
 
         if self.numeric is None:
             return None
@@ -212,8 +212,8 @@ def check_rows(table: Any, present: NDArray[np.bool_]) -> None:
         numbers,
         seconds,
     )
+    from aucmax.tables.column_kinds import one_batch
     from aucmax.tables.frames import check_type
-    from aucmax.tables.samples import one_batch
 
     values = np.zeros((len(table), len(table.schema)))
     for k, (field, column) in enumerate(
@@ -251,9 +251,16 @@ def fit_to_first_rows(table: Any, numeric: bool, warn: bool) -> Any:
     import pyarrow as pa
 
     from aucmax.tables.cells import is_date, is_text
-    from aucmax.tables.column_kinds import CATEGORY, CONSTANT, EMPTY, YES_NO, find_role
+    from aucmax.tables.column_kinds import (
+        CATEGORY,
+        CONSTANT,
+        EMPTY,
+        YES_NO,
+        find_role,
+        one_batch,
+        samples_of,
+    )
     from aucmax.tables.encoder import TableEncoder
-    from aucmax.tables.samples import one_batch, samples_of
     from aucmax.tables.schema import Overrides
 
     kinds: dict[str, Any] = {"numeric": [], "categorical": [], "date": []}

@@ -29,12 +29,11 @@ from aucmax.tables.cells import (
     typed_numbers,
     words,
 )
-from aucmax.tables.column_kinds import MISSING_VALUE
+from aucmax.tables.column_kinds import MISSING_VALUE, PART, samples_of, spread_rows
 from aucmax.tables.faults import Faults
 from aucmax.tables.frames import check_numbers, check_type, is_nested, to_arrow
 from aucmax.tables.hashing import Hashed, bag_of_words, hashed
 from aucmax.tables.number_formats import NO, YES, read
-from aucmax.tables.samples import PART, samples_of, spread_rows
 from aucmax.tables.schema import (
     MOST_VALUES,
     Overrides,

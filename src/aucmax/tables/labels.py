@@ -6,26 +6,162 @@ from then on, a label means the same in every batch, and an unknown label is an 
 
 Numbers are compared by value: "1", "+1" and 1.0 are one label. Words with a common
 meaning are compared without case: "yes", "Yes" and "YES" are one label.
+
+Comparison, order and display of labels.
+
+Meaning of common text labels such as fraud, churn, yes and no.
+
+Words for the positive class (fraud, churn, a disease) and the negative one; case and
+surrounding blanks do not matter. The list is short on purpose: words that may be either
+(success, active, won) are not in it.
+
+Warning if the labels suggest that the other class is the positive one.
 """
 
 import csv
+import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucmax.tables import label_meanings as label_words
-from aucmax.tables.label_values import (
-    Label,
-    label_identity,
-    label_key,
-    label_order,
-    listed_labels,
-    shell_argument,
-    shown_label,
-)
+from aucmax.core.user_warning import warn_user
+from aucmax.core.validation import DataWarning
+
+Label: TypeAlias = float | str
+
+_NUMBER = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+
+
+def label_key(label: Any) -> Label | None:
+    """Return the value that labels are compared by; None if missing."""
+    if isinstance(label, str):
+        text = label.strip()
+        return float(text) if _NUMBER.fullmatch(text) else text or None
+    if label is None or label != label:
+        return None
+    return float(label)
+
+
+def label_identity(label: Label) -> Label:
+    """Return the value that all spellings of a label share."""
+    return identity(label) if isinstance(label, str) else label
+
+
+def label_order(label: Label) -> tuple[bool, Label]:
+    """Return a sort key: numbers first."""
+    return isinstance(label, str), label
+
+
+def shown_label(label: Any) -> str:
+    """Return a label for display."""
+    key = label_key(label)
+    if isinstance(key, float):
+        return str(int(key)) if key.is_integer() and abs(key) < 1e15 else repr(key)
+    return str(key)
+
+
+def shell_argument(label: Label) -> str:
+    """Return a label as a shell argument of ``--positive``."""
+    text = _quoted(shown_label(label))
+    if text[:1] in (">", "@"):  # would be a rule
+        text = f'"{text}"'
+    return shlex.quote(text)
+
+
+def _quoted(label: str) -> str:
+    """Return a label, quoted if necessary in a list of labels."""
+    if "," not in label and label[:1] != '"':
+        return label
+    doubled = label.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def listed_labels(labels: Iterable[Label], most: int = 8) -> str:
+    """Return sorted labels for a message, at most ``most``."""
+    names = [_quoted(shown_label(label)) for label in sorted(labels, key=label_order)]
+    if len(names) > most:
+        names[most - 2 : -1] = ["…"]
+    return ", ".join(names)
+
+
+_WANTED = """
+    yes true positive pos
+    fraud fraudulent scam spam phishing malicious malware attack intrusion
+    bad default defaulted churn churned
+    disease diseased malignant cancer sick ill infected affected dead died deceased
+    fail failed failure fault faulty defect defective broken
+    anomaly anomalous abnormal outlier
+    click clicked converted toxic
+"""
+_UNWANTED = """
+    no false negative neg
+    legit legitimate genuine ham benign clean safe
+    good ok okay retained
+    healthy unaffected alive control
+    normal nominal inlier
+    absence absent none
+"""
+# Recognised in pairs only: F may mean female.
+_LETTERS = (("n", "y"), ("f", "t"))
+_MEANINGS = dict.fromkeys(_UNWANTED.split(), -1) | dict.fromkeys(_WANTED.split(), 1)
+_NOT = re.compile(r"(?:not|non|no|without)[\s_-]*(.+)")
+
+
+def side(label: str) -> int:
+    """Return 1 for a positive word, -1 for a negative one, 0 if unknown."""
+    word = folded(label)
+    if word in _MEANINGS:
+        return _MEANINGS[word]
+    negation = _NOT.fullmatch(word)
+    return -_MEANINGS.get(negation[1], 0) if negation else 0
+
+
+def identity(label: str) -> str:
+    """Return a label without case if it is a known word, else unchanged."""
+    return folded(label) if side(label) else label
+
+
+def higher(first: str, second: str) -> str | None:
+    """Return the positive one of two labels by their words, if known."""
+    sides = side(first), side(second)
+    if sides[0] != sides[1]:
+        return first if sides[0] > sides[1] else second
+    words = folded(first), folded(second)
+    for one, other, label in ((*words, first), (*words[::-1], second)):
+        negation = _NOT.fullmatch(other)
+        if (other, one) in _LETTERS or (negation and negation[1] == one):
+            return label
+    return None
+
+
+def folded(label: str) -> str:
+    """Return a word without case and surrounding blanks."""
+    return label.strip().casefold()
+
+
+def check_positive(classes: NDArray[Any], share: float) -> None:
+    """Warn if the labels suggest that the other class is the positive one.
+
+    scikit-learn's rule takes the larger label, ``classes_[1]``. ``aucmax train`` takes
+    the one that the words mean (bad, fraud), else the rarer one; ``share`` is the share
+    of rows that have the larger label.
+    """
+    low, high = classes.tolist()
+    if not (isinstance(low, str) and isinstance(high, str)):
+        return
+    meant = higher(low, high)
+    if meant == low or (meant is None and share > 0.5):
+        why = "as its name suggests" if meant else f"{1.0 - share:.1%} of the rows"
+        warn_user(
+            f"The positive class is {high!r}, the larger label, as in scikit-learn. "
+            f"If it should be {low!r}, {why}, fit to y == {low!r}.",
+            DataWarning,
+        )
+
 
 # Pairs that are recognised from one label alone, so that a stream may begin with one
 # class. Other pairs, such as 1 and 2, must be seen together.
@@ -445,7 +581,7 @@ def _guess(rows: Mapping[Label, int]) -> "Task":
 def _higher(first: Label, second: Label) -> Label | None:
     """Return the positive one of two labels by its meaning, if known."""
     if isinstance(first, str) and isinstance(second, str):
-        return label_words.higher(first, second)
+        return higher(first, second)
     if isinstance(first, str) or isinstance(second, str):
         return None
     low, high = sorted((first, second))

@@ -9,16 +9,27 @@ fewer than 5 have a rare category, the score is the mean over stand-ins, the rar
 known categories. A missing category is a new one if it was missing in fewer than 5
 training rows; the out-of-fold scores of these, at most 4 for each column, are those of
 missing values.
+
+Numbers that are codes: whole numbers whose order says little about the label.
+
+A column of identifiers (of a resource, a shop, a zip code) is a category written in
+digits. It is recognised by its values one by one ranking rows clearly better than
+ordered bins of them do. Such a column stays as it is, and its codes are added.
+
+Layout of encoded rows: which values are numbers, codes of categories, words.
 """
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from aucmax.base.ranker import Ranker
+from aucmax.blend.target_encoding import TargetEncoding
 from aucmax.core.rows import Float
+from aucmax.metrics import auc
 from aucmax.storage.state import whole_numbers
 
 Ints = NDArray[np.int64]
@@ -237,3 +248,214 @@ class TableRows:
         width = 0 if self.view is None else self.view.width
         if len(self) * width <= _MOST_KEPT:
             self.features  # noqa: B018
+
+
+_MIN_CODED_ROWS = 1500  # with a value; with fewer, chance decides
+_FEWEST, _MOST_SHARE = 21, 0.9  # distinct values, and their share of the rows
+_BINS = 32
+_MARGIN, _NOISE = 0.01, 0.4  # of AUC: at least, and over the root of the rarer rows
+_COMPARED_ROWS = 50_000
+_MOST_VALUES = 50_000  # with more, values of a single row have no code of their own
+
+
+class IntegerCodes(NamedTuple):
+    """Columns of numbers that are codes as well, and their values."""
+
+    columns: Ints
+    values: Float  # of all these columns, increasing within a column
+    ends: Ints  # of each column in ``values``
+
+    @classmethod
+    def fit(
+        cls, X: Any, levels: Ints, positive: NDArray[np.bool_], seed: int
+    ) -> "IntegerCodes":
+        """Find such columns among the dense columns ``X``."""
+        rng = np.random.RandomState(seed)
+        chosen = np.arange(len(X))
+        if len(X) > _COMPARED_ROWS:
+            chosen = np.sort(rng.choice(len(X), _COMPARED_ROWS, replace=False))
+        found: list[tuple[int, Float]] = []
+        for j in np.flatnonzero(levels == 0).tolist():
+            if _is_code(X[chosen, j], positive[chosen], rng):
+                column = X[:, j]
+                known = column[~np.isnan(column)]
+                values, counts = np.unique(known, return_counts=True)
+                often = counts > 1 if len(values) > _MOST_VALUES else counts > 0
+                found.append((j, values[often]))
+        return cls(
+            np.array([j for j, _ in found], np.int64),
+            np.concatenate([np.zeros(0), *(values for _, values in found)]),
+            np.cumsum([len(values) for _, values in found], dtype=np.int64),
+        )
+
+    @property
+    def levels(self) -> Ints:
+        """Number of codes of each column; other values share the last one."""
+        return np.diff(self.ends, prepend=0) + 1
+
+    def transform(self, X: Any) -> Any:
+        """Return the columns with the codes beside them."""
+        if not len(self.columns):
+            return X
+        starts = [0, *self.ends[:-1].tolist()]
+        coded = [
+            _coded(X[:, j], self.values[start:end])
+            for j, start, end in zip(
+                self.columns.tolist(), starts, self.ends.tolist(), strict=True
+            )
+        ]
+        return np.column_stack([X, *coded]).astype(X.dtype, copy=False)
+
+    @classmethod
+    def restored(cls, arrays: dict[str, NDArray[Any]], width: int) -> "IntegerCodes":
+        """Return the codes of stored arrays; raise a ValueError if invalid."""
+        values = np.asarray(arrays["values"], np.float64)
+        columns = whole_numbers("columns", arrays["columns"], 0, width - 1)
+        ends = whole_numbers("codes", arrays["ends"], 0, len(values))
+        if (
+            columns.ndim != 1
+            or columns.shape != ends.shape
+            or (np.diff(ends, prepend=0) < 0).any()
+            or not np.isfinite(values).all()
+        ):
+            raise ValueError("the values of its integer codes are invalid.")
+        return cls(columns, values, ends)
+
+
+NO_CODES = IntegerCodes(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64))
+
+
+def _coded(column: Any, values: Float) -> Float:
+    at = np.minimum(np.searchsorted(values, column), max(len(values) - 1, 0))
+    hit = values[at] == column if len(values) else np.zeros(len(column), bool)
+    code = np.where(hit, at, len(values)).astype(np.float64)
+    code[np.isnan(column)] = np.nan
+    return code
+
+
+def _is_code(
+    column: Any, positive: NDArray[np.bool_], rng: np.random.RandomState
+) -> bool:
+    known = ~np.isnan(column)
+    x, y = column[known], positive[known]
+    if len(x) < _MIN_CODED_ROWS or (x != np.floor(x)).any() or y.all() or not y.any():
+        return False
+    values, code = np.unique(x, return_inverse=True)
+    if not _FEWEST <= len(values) <= _MOST_SHARE * len(x):
+        return False
+    edges = np.unique(np.quantile(x, np.linspace(0.0, 1.0, _BINS + 1)[1:-1]))
+    both = np.column_stack([code, np.searchsorted(edges, x)])
+    sizes = np.array([len(values), len(edges) + 1])
+    _, own = TargetEncoding.fit(both, sizes, y, np.ones(len(x)), [[0], [1]], rng)
+    margin = max(_MARGIN, _NOISE / np.sqrt(min(y.sum(), (~y).sum())))
+    return bool(auc(y, own[:, 0]) > auc(y, own[:, 1]) + margin)
+
+
+WIDE = 2000  # features; wider sparse rows have no columns, unless a table was encoded
+
+
+class RowLayout(NamedTuple):
+    """What an encoded row consists of: columns, and words of texts after them."""
+
+    width: int  # of a row
+    levels: NDArray[np.int64]  # codes of each column, 0 for numbers
+    codes: IntegerCodes
+    view: FeatureView | None  # None if there are no columns
+
+    @classmethod
+    def of(cls, X: Any, levels: list[int] | None) -> "RowLayout":
+        """Return the layout before it is fitted.
+
+        ``levels`` are those of an encoder; without one, all features are columns of
+        numbers, unless rows are wide and sparse.
+        """
+        if levels is None:
+            wide = sparse.issparse(X) and X.shape[1] > WIDE
+            levels = [0] * (0 if wide else X.shape[1])
+        return cls(X.shape[1], np.array(levels, np.int64), NO_CODES, None)
+
+    def fit(
+        self, X: Any, positive: NDArray[np.bool_], seed: int
+    ) -> tuple["RowLayout", TableRows]:
+        """Find how columns become features; return the rows as members see them."""
+        if not len(self.levels):
+            return self, self.rows(X)
+        columns, words = self._split(X)
+        codes = IntegerCodes.fit(columns, self.levels, positive, seed)
+        columns = codes.transform(columns)
+        view = FeatureView.fit(columns, np.concatenate([self.levels, codes.levels]))
+        rows = TableRows(view.missing_as_new(columns), view, words)
+        return self._replace(codes=codes, view=view), rows
+
+    def rows(self, X: Any) -> TableRows:
+        """Return encoded rows as members see them."""
+        if self.view is None:
+            return TableRows(None, None, X)
+        columns, words = self._split(X)
+        columns = self.view.missing_as_new(self.codes.transform(columns))
+        return TableRows(columns, self.view, words)
+
+    def _split(self, X: Any) -> tuple[Any, Any]:
+        """Return the columns and the words, if there are any."""
+        if not sparse.issparse(X):
+            return X, None
+        width = len(self.levels)
+        words = X[:, width:] if X.shape[1] > width else None
+        return X[:, :width].toarray(), words
+
+    def may_lack(self, X: Any) -> bool:
+        """Return whether values of such rows may be missing; not those of a matrix."""
+        return not sparse.issparse(X) or len(self.levels) not in (0, self.width)
+
+    @property
+    def member_widths(self) -> set[int]:
+        """The numbers of columns or features that members may have."""
+        if self.view is None:
+            return {self.width}
+        words = self.width - len(self.levels)
+        return {len(self.view.levels), self.view.width + words}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays to store."""
+        view = {} if self.view is None else self.view._asdict()
+        return {**view, **self.codes._asdict(), "encoded_levels": self.levels}
+
+    @classmethod
+    def restored(cls, width: Any, arrays: dict[str, NDArray[Any]]) -> "RowLayout":
+        """Return the layout of stored arrays; raise a ValueError if invalid."""
+        if type(width) is not int or not 0 < width < 1 << 31:
+            raise ValueError(f"it claims {width!r} encoded features.")
+        levels = whole_numbers("levels", arrays["encoded_levels"], 0, 1 << 31)
+        if levels.ndim != 1 or len(levels) > width:
+            raise ValueError(f"'encoded_levels' has shape {levels.shape}.")
+        codes, view = IntegerCodes.restored(arrays, max(len(levels), 1)), None
+        if len(levels):
+            view = FeatureView.restored(arrays, len(levels) + len(codes.columns))
+        return cls(width, levels, codes, view)
+
+
+class TableModel(Ranker):
+    """Base class of the models of a blend that see columns."""
+
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
+        raise NotImplementedError(f"{type(self).__name__} is fitted by AUCClassifier.")
+
+    def fit_table(
+        self, rows: TableRows, positive: NDArray[np.bool_], weight: Float | None
+    ) -> Self:
+        """Fit the model to some rows of a table."""
+        raise NotImplementedError
+
+    def score_table(self, rows: TableRows) -> Float:
+        """Return the scores of rows of a table."""
+        raise NotImplementedError
+
+
+def category_codes(X: Any, levels: Ints) -> Ints:
+    """Return the codes of the categories among dense columns, "missing" included."""
+    return np.column_stack([codes(X[:, j], levels[j]) for j in np.flatnonzero(levels)])
+
+
+def category_sizes(levels: Ints) -> Ints:
+    """Return the number of codes of each category, "missing" included."""
+    return levels[levels > 0] + 1
