@@ -9,6 +9,7 @@ import signal
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
@@ -34,6 +35,9 @@ from helpers.data import scattered
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
+    # Readers that are imported later would keep the number.
+    for name in ("arrow_source", "csv_source", "json_lines"):
+        import_module(f"aucmax.io.{name}")
     monkeypatch.setattr(text, "BLOCK", 500)
 
 
