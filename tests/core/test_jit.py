@@ -133,6 +133,26 @@ def test_damaged_files(tmp_path):
     assert run_kernel(tmp_path, "f8") == ([RIGHT], 1)
 
 
+def test_code_with_a_flipped_bit_is_not_run(tmp_path):
+    run_kernel(tmp_path, "f8")
+    (file,) = files(tmp_path / "cache", "*.nbc")
+    content = file.read_bytes()
+    for place in np.linspace(100, len(content) - 100, 20).astype(int):
+        damaged = bytearray(content)
+        damaged[place] ^= 4
+        file.write_bytes(damaged)
+        assert run_kernel(tmp_path, "f8") == ([RIGHT], 0), place
+
+
+def test_code_of_another_type_is_not_run(tmp_path):
+    run_kernel(tmp_path, "f8", "i8")
+    first, second = files(tmp_path / "cache", "*.nbc")
+    contents = first.read_bytes(), second.read_bytes()
+    second.write_bytes(contents[0])
+    first.write_bytes(contents[1])
+    assert run_kernel(tmp_path, "f8", "i8")[0] == [RIGHT, RIGHT]
+
+
 def test_a_missing_data_file(tmp_path):
     run_kernel(tmp_path, "f8")
     for file in files(tmp_path / "cache", "*.nbc"):

@@ -1,7 +1,8 @@
 """Reference results of all that a user can call, which a redesign must not change.
 
-``python tests/golden/references.py`` compares the results with ``references.json`` and
-lists each line that differs. ``--write [PREFIX …]`` stores the lines that begin with a
+``python tests/golden/references.py [JOB …]`` compares the results with
+``references.json``, lists each line that differs, and exits with 1 if there are any.
+``--write [PREFIX …]`` stores the lines that begin with a
 prefix, or all, and lists what changed: a commit that does so says why. ``--add`` stores
 new lines only.
 
@@ -460,21 +461,28 @@ JOBS: dict[str, Job] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("jobs", nargs="*", metavar="JOB", help=", ".join(JOBS))
     parser.add_argument("--write", nargs="*", metavar="PREFIX")
     parser.add_argument("--add", action="store_true")
     given = parser.parse_args()
     sys.path.insert(0, str(Path(__file__).parents[1]))
     warnings.simplefilter("ignore")
     known = json.loads(FILE.read_text()) if FILE.exists() else {}
-    found = {key: value for job in JOBS.values() for key, value in job().items()}
-    for key in sorted(known.keys() | found.keys()):
+    jobs = given.jobs or list(JOBS)
+    found = {key: value for job in jobs for key, value in JOBS[job]().items()}
+    wanted = {key for key in known if key.split("/")[0] in jobs}
+    changed = 0
+    for key in sorted(wanted | found.keys()):
         old, new = known.get(key), found.get(key)
         if old is None or new is None:
             print("gone" if new is None else "new ", key)
         elif differs(old, new):
-            print("diff", key, old["values"][:4], new["values"][:4])
+            print("diff", key, old["values"], new["values"])
+        else:
+            continue
+        changed += 1
     if given.write is None and not given.add:
-        return
+        sys.exit(changed > 0)
     if given.add:
         kept = {**found, **known}
     else:

@@ -1,16 +1,18 @@
 """Results are those of ``references.json``; see ``references.py``."""
 
-import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from golden.references import FILE, JOBS, differs
+from golden.references import JOBS
 
 
 @pytest.mark.parametrize("job", JOBS)
-@pytest.mark.filterwarnings("ignore")
 def test_results_are_the_references(job):
-    known = json.loads(FILE.read_text())
-    found = JOBS[job]()
-    assert found.keys() == {key for key in known if key.startswith(f"{job}/")}
-    assert [key for key in found if differs(known[key], found[key])] == []
+    # In a process of its own: other tests patch modules and use BLAS and threads.
+    script = Path(__file__).with_name("references.py")
+    command = [sys.executable, str(script), job]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

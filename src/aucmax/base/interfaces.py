@@ -1,7 +1,7 @@
 r"""Interfaces: encoders of tables, score expressions, learners of streams.
 
-**Score expressions** are the score of a model as one expression, for export and
-reports.
+**Score expressions** are the score of a model as one expression, for
+``aucmax info``.
 
 .. math:: s(x) = b + w \cdot z + \sum_k a_k\, g(\theta_k \cdot z + \varphi_k)
 

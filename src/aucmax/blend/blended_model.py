@@ -1,9 +1,4 @@
-"""A fitted blend: scores, importances, and what a model file stores of it.
-
-Models that see the columns of a table: numbers, missing values, categories.
-
-Results of a blend as JSON values of a model file, and its models.
-"""
+"""A fitted blend: scores, importances, and what a model file stores of it."""
 
 from math import isfinite, nan
 from typing import Any, NamedTuple, Self

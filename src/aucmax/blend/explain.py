@@ -1,11 +1,9 @@
-"""Permutation importance: the decrease of AUC when a column's values are shuffled.
+"""Explanations of a blend: importance of columns, reasons for a score, ``explain``.
 
-It is measured on held-out rows. A column of a table can have several features (one for
-each category, or an indicator of missing values); they are shuffled together.
-
-Reasons for the score of a row: the contribution of each column.
-
-Text of ``AUCClassifier.explain``: AUC, members, columns, duplicate rows.
+The importance of a column is the decrease of AUC when its values are shuffled, measured
+on held-out rows. A column of a table can have several features (one for each category,
+or an indicator of missing values); they are shuffled together. Reasons are the
+contributions of the columns to the score of a row.
 """
 
 from collections.abc import Callable, Mapping, Sequence

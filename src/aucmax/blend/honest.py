@@ -1,7 +1,4 @@
-"""Splits that do not flatter: forward in time, and never through a group.
-
-AUC of models for data with time and groups.
-"""
+"""Data with time or groups: splits that do not flatter, and the AUC by them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

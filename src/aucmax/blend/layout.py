@@ -1,4 +1,4 @@
-"""Two views of the rows of a table: columns and features.
+"""Layout of rows: columns for trees, features for other members, codes in digits.
 
 Trees see columns: numbers, NaN where they are missing, and codes of categories, NaN
 likewise. Linear and kernel members see features: missing numbers are replaced by the

@@ -60,10 +60,9 @@ def run(
 def _load(
     data: Sequence[str], positive: str | None, reader: dict[str, Any]
 ) -> tuple[Any, NDArray[np.bool_], Task]:
-    """Return features, classes and task of files, or of a named data set."""
-    files = data
+    """Return features, classes and task of files."""
     source = open_data(data, **reader)
-    with ReadingBar(files) as bar:
+    with ReadingBar(data) as bar:
         X, y, weight = collect(source, bar)
     if weight is not None:
         raise ValueError("compare does not support row weights: remove weight=COLUMN.")

@@ -7,8 +7,9 @@ Numba's cache alone is not safe enough:
   into a kernel is part of the folder's name.
 * Two processes that start at once may save two signatures under one name and later load
   the wrong one. Here saving holds a lock.
-* A damaged file, a full disk or a missing folder raises an error. Here the kernel is
-  compiled in memory.
+* A damaged file, a full disk or a missing folder raises an error, and flipped bits in
+  compiled code give wrong numbers. Here code has a checksum, and the kernel is compiled
+  in memory.
 * Cache files are pickles and could run code if others can write to them. Here the
   folder belongs to the user alone. If it cannot be had below ``NUMBA_CACHE_DIR`` or the
   user's cache folder (an account without HOME), it is made in the system's temporary
@@ -16,6 +17,7 @@ Numba's cache alone is not safe enough:
 """
 
 import os
+import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -25,7 +27,7 @@ from tempfile import gettempdir
 from typing import Any, TypeVar, cast
 
 from numba import config, njit
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import register_jitable
 
 try:
@@ -97,8 +99,30 @@ def uniquely_named(func: F, kind: str) -> F:
     return func
 
 
+class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
+    """Files of compiled code, with a checksum of name and content."""
+
+    def _save_data(self, name: str, data: Any) -> None:
+        content = self._dump(data)
+        checksum = sha256(name.encode() + content).digest()
+        super()._save_data(name, (checksum, content))
+
+    def _load_data(self, name: str) -> Any:
+        checksum, content = super()._load_data(name)
+        if checksum != sha256(name.encode() + content).digest():
+            raise ValueError(f"{name} is damaged")
+        return pickle.loads(content)
+
+
 class _Cache(FunctionCache):  # type: ignore[misc]
     """Numba's cache of one kernel, safe to share between processes."""
+
+    def __init__(self, func: Any) -> None:
+        super().__init__(func)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _CheckedFile(
+            self._cache_path, self._impl.filename_base, stamp
+        )
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:

@@ -164,13 +164,6 @@ class Batches:
             "write it again"
         )
 
-    def group_sizes(self) -> list[int] | None:
-        """Return the number of rows of each row group of a Parquet file."""
-        if self._parquet is None:
-            return None
-        about = self._parquet.metadata
-        return [about.row_group(i).num_rows for i in range(about.num_row_groups)]
-
     def read(
         self, columns: list[str], start: int, size: int
     ) -> Iterator[tuple[Any, float]]:

@@ -1,11 +1,9 @@
-"""Base class of the displays: plots of scores in the style of scikit-learn.
+"""Displays: plots of scores and results in the style of scikit-learn.
 
-Displays of curves: ROC, precision and recall, gains, calibration, decisions.
-
-Each has ``from_predictions`` and ``from_estimator``, takes several models at once, and
-draws into given axes with ``ax=``. They need ``pip install 'aucmax[plot]'``.
-
-Displays of results: AUC by group and time, importances, learning curves.
+Curves (ROC, precision and recall, gains, calibration, decisions), scores, AUC by group
+and time, and importances. Those of scores have ``from_predictions`` and
+``from_estimator`` and take several models at once; all draw into given axes with
+``ax=``. They need ``pip install 'aucmax[plot]'``.
 """
 
 from collections.abc import Callable, Iterable, Mapping

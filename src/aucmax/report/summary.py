@@ -1,8 +1,6 @@
 """The numbers of a report: measures of scored rows, in aggregated form.
 
 All measures come from :mod:`aucmax.metrics`; this module only collects them.
-
-Change over time: AUC and stability of the scores by period.
 """
 
 from collections.abc import Mapping

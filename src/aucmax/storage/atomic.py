@@ -117,19 +117,6 @@ def refuse_overwriting(output: Path, inputs: Iterable[str | Path]) -> None:
             )
 
 
-def refuse_twice(*outputs: Path | None) -> None:
-    """Raise an error if two output files are the same file; devices may be."""
-    seen: dict[str, Path] = {}
-    for output in outputs:
-        if output is None or (output.exists() and not output.is_file()):
-            continue
-        other = seen.setdefault(os.path.realpath(output), output)
-        if other is not output:
-            raise FileExistsError(
-                f"{output} was given for two different outputs: name another file."
-            )
-
-
 def discard(path: Path) -> None:
     """Remove a file, if it exists, and temporary files left by killed processes."""
     path.unlink(missing_ok=True)

@@ -1,13 +1,9 @@
-"""Members of a race: learners, with their weights at the start of a block.
-
-Limits for extreme values of features.
+"""Linear members of AUCStream, and limits for extreme values of their features.
 
 One extreme value, such as a fill value of 1e36, would dominate the scale and the mean
 of its feature for the rest of the stream. Each value is therefore clipped to 100 times
 the largest absolute value that the feature had before. Clipped values raise the limit,
 so a feature whose values become larger permanently is clipped in a few rows only.
-
-Members of AUCStream at the start of the race.
 """
 
 import re

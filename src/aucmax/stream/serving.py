@@ -1,10 +1,8 @@
-"""Served scores of a stream: score scale, calibration and progressive AUC.
+"""Score of AUCStream: scale, calibration and progressive AUC of what it serves.
 
 Rows are scored before they are learnt. These scores give each member's score scale, the
 calibration of the blend by Platt's method, and a histogram from which the progressive
 AUC is computed.
-
-Score of AUCStream: calibrated blend of linear members and trees.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,4 @@
-"""State of AUCStream: members, race, unfinished block; storage in model files.
-
-Shapes of the arrays of AUCStream in model files.
-"""
+"""State of AUCStream: members, race, unfinished block; storage in model files."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

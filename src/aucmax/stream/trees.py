@@ -1,4 +1,6 @@
-"""Class-balanced sample of a stream, bounded in rows and in bytes.
+"""Boosted trees of AUCStream: reservoir, columns, refits.
+
+**Reservoir.** A class-balanced sample of a stream, bounded in rows and in bytes.
 
 Row i of weight w gets the priority w/u, where u is uniform in (0, 1) and depends only
 on the random seed and on the row number. Of each class, the rows of highest priority
@@ -12,20 +14,15 @@ keeps all rows that a later, smaller selection would keep.
 .. [1] N. Duffield, C. Lund, M. Thorup, "Priority sampling for estimation of arbitrary
    subset sums", Journal of the ACM 54(6), 2007.
 
-Columns that the trees of a stream see, and trees on such columns.
-
-Linear members take a categorical column as one-hot features, and so do trees, up to
-``MAX_FEATURES`` features. In wider rows, a column with more than ``_MAX_ONE_HOT``
-categories becomes one column of codes for the trees. A refit encodes the codes by the
-log-odds of the positive class, cross-fitted on the kept rows
+**Columns.** Linear members take a categorical column as one-hot features, and so do
+trees, up to ``MAX_FEATURES`` features. In wider rows, a column with more than
+``_MAX_ONE_HOT`` categories becomes one column of codes for the trees. A refit encodes
+the codes by the log-odds of the positive class, cross-fitted on the kept rows
 (:mod:`aucmax.blend.target_encoding`).
 
-Boosted trees in a stream: refits on a reservoir, and their weight in the blend.
-
-Trees are refitted from scratch to a bounded sample of the stream
-(:mod:`aucmax.stream.trees`). A refit starts at the end of a block and is taken over
-at the end of the next one. In between it runs in a thread, so its duration does not
-change the result.
+**Refits.** Trees are refitted from scratch to the reservoir. A refit starts at the end
+of a block and is taken over at the end of the next one. In between it runs in a thread,
+so its duration does not change the result.
 
 Trees and linear members are compared by mixtures (1 - a) s + a t of the blended linear
 score s and the score t of the trees, both in units of their scale, for a = 0, ¼, ½, ¾
@@ -323,19 +320,6 @@ class TreeColumns:
         i, j, values = i[used], j[used], rows.data[used]
         out[i, self._place[j]] = np.where(self._coded[j], self._code[j], values)
         return out
-
-    def code_matrix(self) -> tuple[Float, Float]:
-        """Return a matrix M and offsets c, for |X| M + c, the columns with codes."""
-        width = np.count_nonzero(self.levels)
-        place = self._place[self._coded] - (self.width - width)
-        offset = self.levels[self.levels > 0] - 1.0
-        matrix = np.zeros((len(self.category), width))
-        matrix[self._coded, place] = self._code[self._coded] - offset[place]
-        return matrix, offset
-
-    def kept(self) -> Ints:
-        """Return the features that are columns as they are."""
-        return np.flatnonzero(~self._coded)
 
 
 class ColumnForest(NamedTuple):

@@ -1,10 +1,8 @@
-"""Inference of column kinds from the first rows.
+"""Inference of column kinds from samples of their rows.
 
 A column of numbers with a few malformed cells stays numeric, and the first such cell is
 a malformed line: it never becomes a category silently. Identifiers, constants and empty
 columns are left out; this is reported, and naming the column includes it.
-
-Samples of columns, from which their kinds are found.
 """
 
 import re

@@ -20,7 +20,6 @@ from aucmax.storage.atomic import (
     check_writable,
     discard,
     refuse_overwriting,
-    refuse_twice,
 )
 from aucmax.storage.state import save_model
 from aucmax.workflows.checkpoint import CheckpointWriter, resumed_run
@@ -57,7 +56,6 @@ def train(
         raise ValueError("--holdout and --test exclude each other: give one of them.")
     check_writable(output)
     checkpoint = output.with_name(output.name + ".checkpoint")
-    refuse_twice(output, checkpoint)
     run, resumed = _run(plan, checkpoint, resume, observer)
     _check_files(run, output, test)
     saver = CheckpointWriter(
